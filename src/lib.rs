@@ -1,0 +1,1 @@
+//! onced: claims and a webhook proxy for one Linux VM.

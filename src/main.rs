@@ -1,0 +1,2 @@
+//! The `onced` program.
+fn main() {}

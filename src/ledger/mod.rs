@@ -1,0 +1,5 @@
+//! The ledger.
+
+mod settings;
+
+pub use settings::{LedgerSettings, NamespaceSettings, OnStoreFailure};

@@ -1,0 +1,5 @@
+//! The store.
+
+mod settings;
+
+pub use settings::{StoreSettings, SyncMode};

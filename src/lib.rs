@@ -1,6 +1,10 @@
 //! onced: claims and a webhook proxy for one Linux VM.
 
+pub mod chain;
 pub mod claim;
+pub mod clock;
 pub mod ledger;
+pub mod metrics;
 pub mod quantity;
 pub mod store;
+pub mod sweep;

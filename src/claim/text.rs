@@ -2,6 +2,7 @@
 //! wrong, and each has a limit, so that a record stays far below the 4 KiB that the store allows for a value.
 
 use std::fmt;
+use std::sync::Arc;
 
 use subtle::ConstantTimeEq as _;
 
@@ -35,7 +36,7 @@ pub enum TextError {
 
 /// Proof of being the holder. Printed never, compared in constant time.
 #[derive(Clone)]
-pub struct Token(Box<str>);
+pub struct Token(Arc<str>);
 
 impl Token {
     /// A token that a caller brings.
@@ -80,7 +81,7 @@ impl fmt::Debug for Token {
 
 /// The caller's hash of the payload: the same key with another payload is a mismatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fingerprint(Box<str>);
+pub struct Fingerprint(Arc<str>);
 
 impl Fingerprint {
     /// Takes a caller's fingerprint.
@@ -100,7 +101,7 @@ impl Fingerprint {
 
 /// A label that says to people who holds a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner(Box<str>);
+pub struct Owner(Arc<str>);
 
 impl Owner {
     /// Takes a caller's label.
@@ -118,7 +119,7 @@ impl Owner {
     }
 }
 
-fn label(text: &str, max_bytes: usize) -> Result<Box<str>, TextError> {
+fn label(text: &str, max_bytes: usize) -> Result<Arc<str>, TextError> {
     if text.is_empty() || text.len() > max_bytes || text.chars().any(char::is_control) {
         return Err(TextError::Label { max_bytes });
     }
@@ -127,7 +128,7 @@ fn label(text: &str, max_bytes: usize) -> Result<Box<str>, TextError> {
 
 /// What the holder leaves for those who come later: JSON text, kept as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkResult(Box<str>);
+pub struct WorkResult(Arc<str>);
 
 impl WorkResult {
     /// Takes JSON text within the limit. That it is JSON is the caller's part: the wire form parsed it already.

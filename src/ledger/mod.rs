@@ -1,5 +1,320 @@
-//! The ledger.
+//! The ledger: what the API and the proxy ask about claims.
+//!
+//! It fills in what a request leaves open (lifetimes, tokens, what to do when the store fails), lets claims wait for one
+//! another ([`waiters`]), and counts. It decides nothing about keys and makes nothing durable: that is
+//! [`crate::claim`]'s and [`crate::store`]'s part.
 
+mod grant;
 mod settings;
+mod waiters;
 
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+pub use grant::Grant;
 pub use settings::{LedgerSettings, NamespaceSettings, OnStoreFailure};
+
+use crate::claim::{
+    Claim, Command, Confirm, ConfirmedTtl, Fingerprint, Key, Outcome, Owner, ProcessingTtl, Timestamp, Token,
+    WorkResult,
+};
+use crate::clock::Clock;
+use crate::metrics::{ByNamespace, ByOutcome, ByReason, Metrics};
+use crate::store::{Answer, Fault, Page, Reading, Reply, Request, Selection, Store};
+use waiters::Waiters;
+
+/// The longest time that a claim may wait for another holder; longer waits are clamped.
+pub const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// What a caller asks of a key, with what it may leave open left open.
+#[derive(Debug, Clone)]
+pub enum Ask {
+    /// The exclusive right to handle the key.
+    Claim(AskClaim),
+    /// The work is done.
+    Confirm {
+        /// The holder's proof.
+        token: Option<Token>,
+        /// How long to remember it.
+        confirmed_ttl: Option<ConfirmedTtl>,
+        /// What to leave for those who come later.
+        result: Option<WorkResult>,
+    },
+    /// The work failed.
+    Release {
+        /// The holder's proof.
+        token: Token,
+    },
+    /// The work takes longer.
+    Extend {
+        /// The holder's proof.
+        token: Token,
+        /// How long from now.
+        processing_ttl: Option<ProcessingTtl>,
+    },
+    /// Forget the key.
+    Forget,
+}
+
+/// The fields of a claim.
+#[derive(Debug, Clone, Default)]
+pub struct AskClaim {
+    /// The caller's own token, so that the claim can be retried after a lost answer.
+    pub token: Option<Token>,
+    /// How long the claim lives unfinished.
+    pub processing_ttl: Option<ProcessingTtl>,
+    /// The caller's hash of the payload.
+    pub fingerprint: Option<Fingerprint>,
+    /// The caller's name.
+    pub owner: Option<Owner>,
+}
+
+/// The ledger of one daemon.
+#[derive(Debug)]
+pub struct Ledger {
+    store: Store,
+    settings: RwLock<LedgerSettings>,
+    waiters: Waiters,
+    metrics: Arc<Metrics>,
+}
+
+impl Ledger {
+    /// A ledger over an open store.
+    #[must_use]
+    pub fn new(store: Store, settings: LedgerSettings, metrics: Arc<Metrics>) -> Self {
+        Self {
+            store,
+            settings: RwLock::new(settings),
+            waiters: Waiters::default(),
+            metrics,
+        }
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The clock of all lifetimes.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        self.store.clock()
+    }
+
+    /// Asks something of a key.
+    ///
+    /// # Errors
+    /// The fault of the store, in a namespace that is closed then.
+    pub async fn ask(&self, key: Key, ask: Ask) -> Reply {
+        let verb = Verb::of(&ask);
+        let request = self.request(key.clone(), ask);
+        let reply = self.store.submit(request).await;
+        self.settle(&key, verb, &reply);
+        reply
+    }
+
+    /// Asks several things in order; they are committed together.
+    pub async fn ask_all(&self, asks: Vec<(Key, Ask)>) -> Vec<Reply> {
+        let told: Vec<_> = asks.iter().map(|(key, ask)| (key.clone(), Verb::of(ask))).collect();
+        let requests = asks.into_iter().map(|(key, ask)| self.request(key, ask)).collect();
+        let replies = self.store.submit_batch(requests).await;
+        for ((key, verb), reply) in told.iter().zip(&replies) {
+            self.settle(key, *verb, reply);
+        }
+        replies
+    }
+
+    /// Claims a key, waiting for at most `wait` while somebody else holds it. The grant releases itself unless it is
+    /// kept, so that a caller that has gone leaves nothing held.
+    ///
+    /// # Errors
+    /// The fault of the store, in a namespace that is closed then.
+    pub async fn claim_waiting(
+        self: &Arc<Self>,
+        key: Key,
+        mut claim: AskClaim,
+        wait: Duration,
+    ) -> Result<(Answer, Option<Grant>), Fault> {
+        let token = claim.token.get_or_insert_with(fresh_token).clone();
+        let deadline = Timestamp::from_millis(self.clock().now().as_millis() + millis(wait.min(MAX_WAIT)));
+        loop {
+            // Joined before asking: what ends between the answer and the wait is not missed.
+            let place = self.waiters.join(&key);
+            let mut grant = Grant::armed(Arc::clone(self), key.clone(), token.clone());
+            let answer = self.ask(key.clone(), Ask::Claim(claim.clone())).await;
+            match answer {
+                Ok(Answer {
+                    outcome: Outcome::Claimed(_),
+                    ..
+                }) => return answer.map(|answer| (answer, Some(grant))),
+                Ok(Answer {
+                    outcome: Outcome::InProgress { expires_at, .. },
+                    degraded,
+                }) => {
+                    grant.keep();
+                    let over = self.clock().now() >= deadline;
+                    let Some(place) = place.filter(|_| !over) else {
+                        return answer.map(|answer| (answer, None));
+                    };
+                    tokio::select! {
+                        () = place.called() => {}
+                        () = self.clock().sleep_until(expires_at.min(deadline)) => {}
+                    }
+                }
+                other => {
+                    grant.keep();
+                    return other.map(|answer| (answer, None));
+                }
+            }
+        }
+    }
+
+    /// Reads the record of a key.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn read(&self, key: Key) -> Result<Reading, Fault> {
+        self.store.read(key).await
+    }
+
+    /// Reads a page of records.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn list(&self, selection: Selection) -> Result<Page, Fault> {
+        self.store.list(selection).await
+    }
+
+    fn request(&self, key: Key, ask: Ask) -> Request {
+        let settings = self
+            .settings
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .of(key.namespace());
+        let command = match ask {
+            Ask::Claim(claim) => Command::Claim(Claim {
+                token: claim.token.unwrap_or_else(fresh_token),
+                processing_ttl: claim.processing_ttl.unwrap_or(settings.processing_ttl),
+                retention: settings.confirmed_ttl,
+                fingerprint: claim.fingerprint,
+                owner: claim.owner,
+            }),
+            Ask::Confirm {
+                token,
+                confirmed_ttl,
+                result,
+            } => Command::Confirm(Confirm {
+                token,
+                confirmed_ttl: confirmed_ttl.unwrap_or(settings.confirmed_ttl),
+                result,
+            }),
+            Ask::Release { token } => Command::Release { token },
+            Ask::Extend { token, processing_ttl } => Command::Extend {
+                token,
+                processing_ttl: processing_ttl.unwrap_or(settings.processing_ttl),
+            },
+            Ask::Forget => Command::Forget,
+        };
+        Request {
+            key,
+            command,
+            on_failure: settings.on_store_failure,
+        }
+    }
+
+    /// Calls those who wait for what has just happened, and counts it.
+    fn settle(&self, key: &Key, verb: Verb, reply: &Reply) {
+        let namespace = || key.namespace().to_owned();
+        match reply {
+            Ok(answer) => {
+                match (verb, &answer.outcome) {
+                    (Verb::Confirm, Outcome::Confirmed { .. }) => self.waiters.call_all(key),
+                    (Verb::Release, Outcome::Released { .. }) | (Verb::Forget, _) => self.waiters.call_one(key),
+                    _ => {}
+                }
+                if let Outcome::Confirmed { overrun: true, .. } = answer.outcome {
+                    self.metrics
+                        .late_confirms
+                        .get_or_create(&ByNamespace { namespace: namespace() })
+                        .inc();
+                }
+                if let Some(fault) = answer.degraded {
+                    self.count_degraded(namespace(), fault);
+                }
+                self.count(namespace(), outcome_name(&answer.outcome));
+            }
+            Err(fault) => {
+                self.count_degraded(namespace(), *fault);
+                self.count(namespace(), "unavailable");
+            }
+        }
+    }
+
+    fn count(&self, namespace: String, outcome: &'static str) {
+        self.metrics
+            .claims
+            .get_or_create(&ByOutcome { namespace, outcome })
+            .inc();
+    }
+
+    fn count_degraded(&self, namespace: String, fault: Fault) {
+        self.metrics
+            .degraded
+            .get_or_create(&ByReason {
+                namespace,
+                reason: fault.as_str(),
+            })
+            .inc();
+    }
+}
+
+/// What was asked, for those who come after the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Claim,
+    Confirm,
+    Release,
+    Extend,
+    Forget,
+}
+
+impl Verb {
+    fn of(ask: &Ask) -> Self {
+        match ask {
+            Ask::Claim(_) => Self::Claim,
+            Ask::Confirm { .. } => Self::Confirm,
+            Ask::Release { .. } => Self::Release,
+            Ask::Extend { .. } => Self::Extend,
+            Ask::Forget => Self::Forget,
+        }
+    }
+}
+
+/// The word for an outcome, in answers and metrics.
+#[must_use]
+pub fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Claimed(_) => "claimed",
+        Outcome::InProgress { .. } => "in_progress",
+        Outcome::Done(_) => "done",
+        Outcome::Mismatch => "mismatch",
+        Outcome::Confirmed { .. } => "confirmed",
+        Outcome::Released { .. } => "released",
+        Outcome::Extended { .. } => "extended",
+        Outcome::NotHolder => "not_holder",
+        Outcome::Forgotten { .. } => "forgotten",
+    }
+}
+
+/// A token of 128 random bits.
+#[must_use]
+pub fn fresh_token() -> Token {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).expect("the kernel's random source answers once it is seeded, long before this runs");
+    Token::from_bits(bits)
+}
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::claim::{ConfirmedTtl, Namespace, ProcessingTtl};
+pub use crate::store::OnStoreFailure;
 
 /// What holds for the claims of one namespace where a request says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +24,6 @@ impl Default for NamespaceSettings {
             on_store_failure: OnStoreFailure::Open,
         }
     }
-}
-
-/// What happens to a claim when the store cannot be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnStoreFailure {
-    /// It is answered from memory, marked as degraded: forwarding twice is better than dropping.
-    Open,
-    /// It is refused.
-    Closed,
 }
 
 /// `[defaults]` and the overrides of `[namespace.…]`.

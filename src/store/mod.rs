@@ -1,5 +1,313 @@
-//! The store.
+//! The store: read a key, decide, write it, durably, then answer.
+//!
+//! Everything that must survive lies in one directory ([`directory`]); the records are in sled ([`engine`]), one a key, with
+//! no second index that could disagree. All writes go through one commit thread ([`commit`]), which takes what has gathered
+//! in its queue as one group: decided, written, synced once, answered. Walks over the records ([`list`]) do not pass
+//! through it and never hold it up.
+//!
+//! sled and bincode are mentioned in this folder and nowhere else. What sled 0.34.7 cannot do, and what is done about it:
+//! its flush does not sync ([`durable`]); after a failed write nothing may be written through it ([`outage`]); it drops a
+//! lost tail without a word ([`mark`]); it has no cheap transactions, so a record is one value.
 
+mod commit;
+mod directory;
+mod durable;
+mod engine;
+mod error;
+mod fault;
+mod guard;
+mod healthy;
+mod job;
+mod list;
+mod mark;
+mod opening;
+mod outage;
+mod queue;
+mod record;
 mod settings;
+mod shared;
 
-pub use settings::{StoreSettings, SyncMode};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+
+pub use durable::{FilterError, force_real_sync};
+pub use error::OpenError;
+pub use fault::Fault;
+pub use job::{Answer, Reading, Reply, Request};
+pub use list::{Page, Selection, StateName, SweepStep};
+pub use settings::{OnStoreFailure, StoreSettings, SyncMode};
+
+use crate::claim::{Change, Key, Moment, decide};
+use crate::clock::{Clock, Source};
+use crate::metrics::Metrics;
+use guard::Guard;
+use job::Job;
+use shared::Shared;
+
+/// Disk space, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// What the store's files take.
+    pub disk_bytes: u64,
+    /// What is free on their file system.
+    pub free_bytes: u64,
+}
+
+/// An open store. Dropped without [`Store::close`], it ends some time later, and nobody can wait for it.
+#[derive(Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+    clock: Clock,
+    settings: StoreSettings,
+    ended: watch::Receiver<bool>,
+    /// What was answered while a commit hung: the process ends soon after.
+    last_resort: Mutex<Guard>,
+}
+
+impl Store {
+    /// Opens the store in its directory, or makes one, and starts the commit thread.
+    ///
+    /// `real_sync` says whether [`force_real_sync`] holds for this process; where it does not, the store syncs through a
+    /// handle of its own. Blocks for as long as recovery takes.
+    ///
+    /// # Errors
+    /// Where the directory cannot be used, is in use, was written by a later version, or may have lost records.
+    pub fn open(
+        settings: StoreSettings,
+        source: Source,
+        real_sync: bool,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, OpenError> {
+        let dir = settings.dir.clone();
+        let committer = opening::open(settings.clone(), source, real_sync, metrics)?;
+        let (shared, clock) = (Arc::clone(&committer.shared), committer.clock.clone());
+        let (end, ended) = watch::channel(false);
+        let run = move || {
+            if let Err(lost) = committer.run() {
+                tracing::error!(error = %lost, "the store has lost records; nothing more is answered");
+            }
+            drop(end);
+        };
+        thread::Builder::new()
+            .name("commit".into())
+            .spawn(run)
+            .map_err(|source| OpenError::Directory { path: dir, source })?;
+        Ok(Self {
+            shared,
+            clock,
+            settings,
+            ended,
+            last_resort: Mutex::new(Guard::new()),
+        })
+    }
+
+    /// The clock that the records' lifetimes run on.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Decides a command; the answer comes when what it speaks of is synced.
+    ///
+    /// # Errors
+    /// The fault of the store, where the request does not let it be answered from memory.
+    pub async fn submit(&self, request: Request) -> Reply {
+        let (to, from) = oneshot::channel();
+        let kept = request.clone();
+        match self
+            .ask(
+                Job::One {
+                    request,
+                    reply: None,
+                    to,
+                },
+                from,
+            )
+            .await
+        {
+            Ok(reply) => reply,
+            Err(fault) => self.answer_without_store(&kept, fault),
+        }
+    }
+
+    /// Decides commands in order and commits them together.
+    pub async fn submit_batch(&self, requests: Vec<Request>) -> Vec<Reply> {
+        let (to, from) = oneshot::channel();
+        let kept = requests.clone();
+        match self
+            .ask(
+                Job::Batch {
+                    requests,
+                    replies: Vec::new(),
+                    to,
+                },
+                from,
+            )
+            .await
+        {
+            Ok(replies) => replies,
+            Err(fault) => kept
+                .iter()
+                .map(|request| self.answer_without_store(request, fault))
+                .collect(),
+        }
+    }
+
+    /// Reads the record of a key; what it says is synced.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn read(&self, key: Key) -> Result<Reading, Fault> {
+        let (to, from) = oneshot::channel();
+        self.ask(Job::Read { key, reply: None, to }, from).await?
+    }
+
+    /// Reads a page of records; what it says is synced.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn list(&self, selection: Selection) -> Result<Page, Fault> {
+        let now = self.clock.now();
+        let page = self.walk(move |shared| list::page(shared, &selection, now)).await?;
+        self.barrier().await?;
+        Ok(page)
+    }
+
+    /// Looks at up to `limit` records after a key for those that are gone.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn sweep_step(&self, after: Option<Key>, limit: usize) -> Result<SweepStep, Fault> {
+        let now = self.clock.now();
+        self.walk(move |shared| list::sweep_step(shared, after.as_ref(), limit, now))
+            .await
+    }
+
+    /// Removes the records of these keys, those that are gone by now; says how many were.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn remove_gone(&self, keys: Vec<Key>) -> Result<usize, Fault> {
+        let (to, from) = oneshot::channel();
+        self.ask(Job::Sweep { keys, removed: 0, to }, from).await
+    }
+
+    /// Why the store is down; `None` while it is well.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        *self.shared.health.borrow()
+    }
+
+    /// The store's state, to be watched.
+    #[must_use]
+    pub fn health(&self) -> watch::Receiver<Option<Fault>> {
+        self.shared.health.subscribe()
+    }
+
+    /// How long the commit thread has been busy with one round.
+    #[must_use]
+    pub fn busy_for(&self) -> Duration {
+        self.shared.pulse.busy_for()
+    }
+
+    /// How long a commit may hang before it counts as a fault.
+    #[must_use]
+    pub fn commit_deadline(&self) -> Duration {
+        self.settings.commit_deadline
+    }
+
+    /// The store's directory.
+    #[must_use]
+    pub fn dir(&self) -> &PathBuf {
+        &self.settings.dir
+    }
+
+    /// The space that the store takes, and what is left beside it.
+    ///
+    /// # Errors
+    /// Where the file system cannot be asked.
+    pub async fn space(&self) -> io::Result<Space> {
+        let dir = self.settings.dir.clone();
+        let look = move || {
+            Ok(Space {
+                disk_bytes: directory::disk_bytes(&dir)?,
+                free_bytes: directory::free_bytes(&dir)?,
+            })
+        };
+        tokio::task::spawn_blocking(look)
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    /// Waits for the end of the commit thread: never, unless the store was closed or has lost records.
+    pub async fn ended(&self) {
+        // The sender says nothing; it goes when the thread does.
+        let mut ended = self.ended.clone();
+        let _closed = ended.wait_for(|ended| *ended).await;
+    }
+
+    /// Commits what is in the queue, syncs, and closes the database. Returns when all of it is done.
+    pub async fn close(&self) {
+        self.shared.queue.close();
+        self.ended().await;
+    }
+
+    async fn barrier(&self) -> Result<(), Fault> {
+        let (to, from) = oneshot::channel();
+        self.ask(Job::Barrier { to }, from).await
+    }
+
+    async fn ask<T>(&self, job: Job, from: oneshot::Receiver<T>) -> Result<T, Fault> {
+        if !self.shared.queue.push(job) {
+            return Err(Fault::Closed);
+        }
+        match tokio::time::timeout(self.settings.commit_deadline, from).await {
+            Ok(answered) => answered.map_err(|_| Fault::Closed),
+            Err(_) => Err(Fault::CommitDeadline),
+        }
+    }
+
+    async fn walk<T: Send + 'static>(
+        &self,
+        walk: impl FnOnce(&Shared) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let shared = Arc::clone(&self.shared);
+        tokio::task::spawn_blocking(move || walk(&shared))
+            .await
+            .unwrap_or(Err(Fault::Closed))
+    }
+
+    /// Answers where the commit thread does not: the claim may still land, with the token that is told here.
+    fn answer_without_store(&self, request: &Request, fault: Fault) -> Reply {
+        if request.on_failure == OnStoreFailure::Closed {
+            return Err(fault);
+        }
+        let mut guard = self.last_resort.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = guard.entry(&request.key).flatten().cloned();
+        let moment = Moment {
+            now: self.clock.now(),
+            sequence: 0,
+        };
+        let decision = decide(record.as_ref(), &request.command, moment);
+        match decision.change {
+            Change::Keep => {}
+            Change::Put(record) => drop(guard.remember(&request.key, Some(record))),
+            Change::Remove => drop(guard.remember(&request.key, None)),
+        }
+        Ok(Answer {
+            outcome: decision.outcome,
+            degraded: Some(fault),
+        })
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+    }
+}

@@ -43,3 +43,12 @@ pub enum SyncMode {
     /// Synced once a second: survives the end of the process, and loses at most the last second with the power.
     Interval,
 }
+
+/// What happens to a command when the store cannot be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStoreFailure {
+    /// It is answered from memory, marked as degraded: forwarding an event twice is better than dropping it.
+    Open,
+    /// It is refused.
+    Closed,
+}

@@ -1,0 +1,284 @@
+//! The commit thread: the one place where a claim is decided, and where it becomes durable.
+//!
+//! A round: take all jobs that have gathered, decide each against the database, write what changed and the number of the
+//! commit, sync once, answer all. Nothing of a group is told before its sync. If the process dies before the sync, nobody
+//! was answered; if it dies after, the records are there; in between lies nothing that was promised.
+//!
+//! When a write or a sync fails, nothing more is written through that database ([`super::outage`]), the group is decided
+//! again from memory, and the thread tries to come back: a probe of the disk, close, open, write back, and only then is
+//! the database asked again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::directory::Directory;
+use super::engine::{Engine, EngineError};
+use super::fault::Fault;
+use super::healthy::Healthy;
+use super::job::Job;
+use super::mark::{self, Mark};
+use super::outage::Outage;
+use super::settings::{StoreSettings, SyncMode};
+use super::shared::Shared;
+use crate::chain::Chain;
+use crate::claim::Timestamp;
+use crate::clock::Clock;
+
+/// The period of `sync = "interval"` and of the mark.
+const TICK: Duration = Duration::from_secs(1);
+/// A mark is renewed this often even when nothing was written, for the clock's sake.
+const IDLE_MARK: Duration = Duration::from_secs(60);
+/// What the disk must take before the database is opened again: sled writes about that much when it opens.
+const PROBE_BYTES: usize = 1 << 20;
+
+pub(super) struct Committer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) directory: Directory,
+    pub(super) settings: StoreSettings,
+    pub(super) real_sync: bool,
+    pub(super) clock: Clock,
+    /// The last number given to a write.
+    pub(super) sequence: u64,
+    /// The last number that is synced.
+    pub(super) synced: u64,
+    pub(super) state: State,
+}
+
+pub(super) enum State {
+    Healthy(Healthy),
+    Outage(Outage),
+    /// Between the two, for the length of an assignment.
+    Changing,
+}
+
+impl Committer {
+    /// Serves the queue until it is closed and empty.
+    ///
+    /// # Errors
+    /// When what the database holds is less than what was answered for: nothing may be answered then.
+    pub(super) fn run(mut self) -> Result<(), LostRecords> {
+        let mut group = Vec::new();
+        let shared = Arc::clone(&self.shared);
+        while shared.queue.take(&mut group, self.patience()) {
+            shared.pulse.begin();
+            self.serve(&mut group);
+            self.tend()?;
+            shared.pulse.end();
+        }
+        self.close();
+        Ok(())
+    }
+
+    fn patience(&self) -> Duration {
+        match &self.state {
+            State::Outage(outage) => outage.until_retry(self.clock.now()).min(TICK),
+            State::Healthy(_) | State::Changing => TICK,
+        }
+    }
+
+    fn serve(&mut self, group: &mut Vec<Job>) {
+        let now = self.clock.now();
+        if let Err(error) = self.commit(group, now) {
+            self.fail(&error);
+        }
+        if let State::Outage(outage) = &mut self.state {
+            let mut desk = outage.desk(now, &mut self.sequence);
+            for job in group.iter_mut() {
+                let Ok(()) = job.decide(&mut desk);
+            }
+        }
+        group.drain(..).for_each(Job::answer);
+    }
+
+    /// Decides, writes and syncs a group; does nothing during an outage.
+    fn commit(&mut self, group: &mut [Job], now: Timestamp) -> Result<(), EngineError> {
+        let State::Healthy(healthy) = &mut self.state else {
+            return Ok(());
+        };
+        if group.is_empty() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let before = self.sequence;
+        let mut desk = healthy.desk(now, &mut self.sequence);
+        for job in group.iter_mut() {
+            job.decide(&mut desk)?;
+        }
+        if self.sequence == before {
+            return Ok(());
+        }
+        healthy.engine.write_sequence(self.sequence)?;
+        match self.settings.sync {
+            SyncMode::Always => self.synced = healthy.sync(self.sequence)?,
+            SyncMode::Interval => healthy.answer_before_sync()?,
+        }
+        self.shared.metrics.commit_group_size.observe(group.len() as f64);
+        self.shared
+            .metrics
+            .commit_seconds
+            .observe(started.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// What has to be done from time to time, whether there are jobs or not.
+    fn tend(&mut self) -> Result<(), LostRecords> {
+        if let Some(step_ms) = self.clock.notice_step() {
+            tracing::warn!(step_ms, "the wall clock was stepped; lifetimes follow the boot clock");
+        }
+        if let Err(error) = self.tend_healthy() {
+            self.fail(&error);
+        }
+        let now = self.clock.now();
+        match &self.state {
+            State::Outage(outage) if outage.is_due(now) => self.recover(now),
+            State::Outage(_) | State::Healthy(_) | State::Changing => Ok(()),
+        }
+    }
+
+    fn tend_healthy(&mut self) -> Result<(), EngineError> {
+        let State::Healthy(healthy) = &mut self.state else {
+            return Ok(());
+        };
+        if self.synced != self.sequence && healthy.last_sync.elapsed() >= TICK {
+            self.synced = healthy.sync(self.sequence)?;
+        }
+        let due = if self.synced == healthy.marked { IDLE_MARK } else { TICK };
+        if healthy.last_mark.elapsed() >= due {
+            let mark = Mark {
+                sequence: self.synced,
+                clean: false,
+                anchor: self.clock.anchor(),
+            };
+            mark::write(self.directory.path(), &mark).map_err(EngineError::Sync)?;
+            healthy.last_mark = Instant::now();
+            healthy.marked = self.synced;
+            if let Err(error) = self.directory.keep_reserve() {
+                tracing::debug!(error = %error, "no reserve for a full disk could be made");
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: &EngineError) {
+        let fault = error.fault();
+        tracing::error!(fault = %fault, error = %Chain(error), "the store failed; answering from memory until it is back");
+        self.state = match std::mem::replace(&mut self.state, State::Changing) {
+            State::Healthy(healthy) => {
+                let (guard, engine) = healthy.into_guard();
+                State::Outage(Outage::new(fault, guard, Some(engine), self.clock.now()))
+            }
+            other => other,
+        };
+        self.shared.health.send_replace(Some(fault));
+    }
+
+    fn recover(&mut self, now: Timestamp) -> Result<(), LostRecords> {
+        let State::Outage(outage) = &mut self.state else {
+            return Ok(());
+        };
+        if let Err(error) = self.directory.probe(PROBE_BYTES) {
+            outage.back_off(Fault::of_io(&error), now);
+            self.shared.health.send_replace(Some(outage.fault));
+            return Ok(());
+        }
+        match self.reopen() {
+            Ok(engine) => {
+                self.resume(engine, now);
+                Ok(())
+            }
+            Err(Reopening::Lost(lost)) => Err(lost),
+            Err(Reopening::Failed(error)) => {
+                let State::Outage(outage) = &mut self.state else {
+                    return Ok(());
+                };
+                outage.back_off(error.fault(), now);
+                tracing::warn!(error = %Chain(&error), "the store cannot be opened again yet");
+                Ok(())
+            }
+        }
+    }
+
+    /// Closes the failed database, opens it anew and writes back what was decided meanwhile.
+    fn reopen(&mut self) -> Result<Arc<Engine>, Reopening> {
+        let State::Outage(outage) = &mut self.state else {
+            return Err(Reopening::Failed(EngineError::NotOpen));
+        };
+        outage.reader = None;
+        self.shared.lend(None);
+        if let Err(error) = self.directory.release_reserve() {
+            tracing::debug!(error = %error, "the reserve could not be given back");
+        }
+        let engine = Arc::new(Engine::open(
+            &self.directory.records(),
+            self.settings.cache_bytes,
+            self.real_sync,
+        )?);
+        // Whatever happens next, it can be read.
+        outage.reader = Some(Arc::clone(&engine));
+        let found = engine.sequence()?;
+        if found < self.synced {
+            return Err(Reopening::Lost(LostRecords {
+                found,
+                expected: self.synced,
+            }));
+        }
+        for (key, record) in outage.guard.entries() {
+            engine.write(key, record)?;
+        }
+        // Never below what the database has: a commit that failed may have got there all the same.
+        self.sequence = self.sequence.max(found) + 1;
+        engine.write_sequence(self.sequence)?;
+        engine.flush()?;
+        self.synced = self.sequence;
+        Ok(engine)
+    }
+
+    fn resume(&mut self, engine: Arc<Engine>, now: Timestamp) {
+        self.shared.lend(Some(Arc::clone(&engine)));
+        let healthy = State::Healthy(Healthy::new(engine, 0));
+        if let State::Outage(outage) = std::mem::replace(&mut self.state, healthy) {
+            let (down_ms, written_back) = (now.since(outage.since).as_millis(), outage.guard.entries().len());
+            tracing::info!(down_ms, written_back, "the store is back");
+        }
+        self.shared.health.send_replace(None);
+    }
+
+    fn close(self) {
+        self.shared.lend(None);
+        let State::Healthy(healthy) = self.state else {
+            tracing::error!("the store is down at the end; what was answered from memory is lost");
+            return;
+        };
+        let closed = healthy.engine.flush().and_then(|()| {
+            let mark = Mark {
+                sequence: self.sequence,
+                clean: true,
+                anchor: self.clock.anchor(),
+            };
+            mark::write(self.directory.path(), &mark).map_err(EngineError::Sync)
+        });
+        match closed {
+            Ok(()) => tracing::info!("the store is closed"),
+            Err(error) => tracing::error!(error = %Chain(&error), "the store could not be closed in order"),
+        }
+    }
+}
+
+/// The database holds less than was answered for.
+#[derive(Debug, thiserror::Error)]
+#[error("the store came back at commit {found}, but commit {expected} was acknowledged")]
+pub(super) struct LostRecords {
+    found: u64,
+    expected: u64,
+}
+
+enum Reopening {
+    Failed(EngineError),
+    Lost(LostRecords),
+}
+
+impl From<EngineError> for Reopening {
+    fn from(error: EngineError) -> Self {
+        Self::Failed(error)
+    }
+}

@@ -1,0 +1,207 @@
+//! The store's directory: what lies in it, who owns it, and when it may be opened.
+//!
+//! | name | what |
+//! |---|---|
+//! | `lock` | locked while a daemon has the directory |
+//! | `format` | the format version, written once |
+//! | `records/` | sled's files |
+//! | `records.new/` | a store that is just being made; nothing in it was ever answered for |
+//! | `mark` | the commit mark and the clock's anchor ([`super::mark`]) |
+//! | `reserve` | space to give back when the disk is full |
+//!
+//! A new store is made under another name and renamed last, so a crash on the way leaves either nothing or a whole store.
+//! A directory whose files do not fit together is refused: an empty store in place of a lost one would run every event
+//! again.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::error::OpenError;
+use super::mark::{replace, sync_dir};
+
+const FORMAT_VERSION: u32 = 1;
+const FORMAT: &str = "format";
+const FORMAT_PREFIX: &str = "onced store, format ";
+const RECORDS: &str = "records";
+const RECORDS_NEW: &str = "records.new";
+const RESERVE: &str = "reserve";
+/// sled writes up to a few segments of 512 KiB when it opens; the reserve gives them to a full disk.
+const RESERVE_BYTES: u64 = 4 << 20;
+/// Free space that must be left beside the reserve before it is made again.
+const RESERVE_HEADROOM_BYTES: u64 = 8 << 20;
+
+/// A directory that this process, and no other, may use as a store.
+#[derive(Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+    /// Held for its lock.
+    _lock: File,
+}
+
+impl Directory {
+    /// Takes the directory, making it where only the last part of its path is missing.
+    pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
+        match fs::create_dir(path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => {
+                return Err(OpenError::Directory {
+                    path: path.into(),
+                    source,
+                });
+            }
+        }
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path.join("lock"))
+            .map_err(|source| OpenError::Directory {
+                path: path.into(),
+                source,
+            })?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self {
+                path: path.into(),
+                _lock: lock,
+            }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.into() }),
+            Err(TryLockError::Error(source)) => Err(OpenError::Directory {
+                path: path.into(),
+                source,
+            }),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where sled's files are.
+    pub(super) fn records(&self) -> PathBuf {
+        self.path.join(RECORDS)
+    }
+
+    /// Whether there is a store to open; `false` when one is to be made first.
+    pub(super) fn has_store(&self) -> Result<bool, OpenError> {
+        let format = self.format()?;
+        let records = self.records().is_dir();
+        let unfinished = self.path.join(RECORDS_NEW).is_dir();
+        match (format, records) {
+            (Some(version), _) if version > FORMAT_VERSION => Err(OpenError::Newer {
+                path: self.path.clone(),
+                found: version,
+                known: FORMAT_VERSION,
+            }),
+            (Some(_), true) => Ok(true),
+            (None, false) => Ok(false),
+            (Some(_), false) if unfinished => Ok(false),
+            (Some(_), false) => Err(OpenError::Missing { file: self.records() }),
+            (None, true) => Err(OpenError::Missing {
+                file: self.path.join(FORMAT),
+            }),
+        }
+    }
+
+    fn format(&self) -> Result<Option<u32>, OpenError> {
+        let path = self.path.join(FORMAT);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(OpenError::Directory { path, source }),
+        };
+        let version = text
+            .strip_prefix(FORMAT_PREFIX)
+            .and_then(|version| version.trim_end().parse().ok());
+        version.map(Some).ok_or(OpenError::Damaged {
+            file: path,
+            source: None,
+        })
+    }
+
+    /// Makes a store: `fill` gets the directory for sled's files and leaves them synced and closed, and writes the mark.
+    pub(super) fn make_store(&self, fill: impl FnOnce(&Path) -> Result<(), OpenError>) -> Result<(), OpenError> {
+        let unfinished = self.path.join(RECORDS_NEW);
+        let here = |source| OpenError::Directory {
+            path: self.path.clone(),
+            source,
+        };
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished).map_err(here)?;
+        }
+        fs::create_dir(&unfinished).map_err(here)?;
+        fill(&unfinished)?;
+        replace(
+            &self.path,
+            FORMAT,
+            format!("{FORMAT_PREFIX}{FORMAT_VERSION}\n").as_bytes(),
+        )
+        .map_err(here)?;
+        fs::rename(&unfinished, self.records()).map_err(here)?;
+        sync_dir(&self.path).map_err(here)
+    }
+
+    /// Makes the reserve where there is none and the disk has room for it.
+    pub(super) fn keep_reserve(&self) -> io::Result<()> {
+        let path = self.path.join(RESERVE);
+        if path.exists() || free_bytes(&self.path)? < RESERVE_BYTES + RESERVE_HEADROOM_BYTES {
+            return Ok(());
+        }
+        let file = File::create(&path)?;
+        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, RESERVE_BYTES) {
+            Ok(()) => file.sync_all(),
+            Err(error) => {
+                fs::remove_file(&path)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Gives the reserve back to the disk.
+    pub(super) fn release_reserve(&self) -> io::Result<()> {
+        match fs::remove_file(self.path.join(RESERVE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Whether the disk takes `bytes` and a sync again: tried with a file beside the database.
+    pub(super) fn probe(&self, bytes: usize) -> io::Result<()> {
+        let path = self.path.join("probe");
+        let tried = File::create(&path).and_then(|mut file| {
+            file.write_all(&vec![0; bytes])?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&path);
+        tried.and(removed)
+    }
+}
+
+/// Free bytes on the file system of a directory, for those without privileges.
+pub(super) fn free_bytes(dir: &Path) -> io::Result<u64> {
+    let figures = rustix::fs::statvfs(dir)?;
+    Ok(figures.f_bavail.saturating_mul(figures.f_frsize))
+}
+
+/// Bytes that the files below a directory take on the disk.
+pub(super) fn disk_bytes(dir: &Path) -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut bytes = 0;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let metadata = match entry.metadata() {
+            Ok(metadata) => metadata,
+            // Removed between the listing and the look.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        // `st_blocks` counts 512 bytes each, whatever the file system's block is (stat(2)).
+        bytes += if metadata.is_dir() {
+            disk_bytes(&entry.path())?
+        } else {
+            metadata.blocks() * 512
+        };
+    }
+    Ok(bytes)
+}

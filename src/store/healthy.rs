@@ -1,0 +1,156 @@
+//! Deciding against the database, and remembering what it would take to undo the part that is not synced yet.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::engine::{Engine, EngineError};
+use super::fault::Fault;
+use super::guard::Guard;
+use super::job::{Answer, Desk, Reading, Reply, Request};
+use super::settings::OnStoreFailure;
+use crate::chain::Chain;
+use crate::claim::{Change, Command, Key, Moment, Record, Timestamp, decide};
+
+/// Records by key; `None` where the key has none.
+type Records = HashMap<Key, Option<Record>>;
+
+/// The database, and what it would take to undo its unsynced part.
+pub(super) struct Healthy {
+    pub(super) engine: Arc<Engine>,
+    /// What the group under way has overwritten.
+    overwritten: Records,
+    /// What was answered for and is not synced: always empty unless `sync = "interval"`.
+    unsynced: Records,
+    pub(super) last_sync: Instant,
+    pub(super) last_mark: Instant,
+    /// The commit that the mark on disk speaks of.
+    pub(super) marked: u64,
+}
+
+impl Healthy {
+    pub(super) fn new(engine: Arc<Engine>, marked: u64) -> Self {
+        let now = Instant::now();
+        let (overwritten, unsynced) = (Records::new(), Records::new());
+        Self {
+            engine,
+            overwritten,
+            unsynced,
+            last_sync: now,
+            last_mark: now,
+            marked,
+        }
+    }
+
+    /// The truth about every key whose record in the database may be wrong or may be lost.
+    pub(super) fn into_guard(self) -> (Guard, Arc<Engine>) {
+        let mut guard = Guard::new();
+        for (key, record) in self.unsynced.into_iter().chain(self.overwritten) {
+            guard.remember(&key, record);
+        }
+        (guard, self.engine)
+    }
+}
+
+impl Healthy {
+    /// The desk for one group.
+    pub(super) fn desk<'a>(&'a mut self, now: Timestamp, sequence: &'a mut u64) -> HealthyDesk<'a> {
+        self.overwritten.clear();
+        HealthyDesk {
+            healthy: self,
+            now,
+            sequence,
+        }
+    }
+
+    /// Syncs all that was written, up to the commit with this number, which it hands back.
+    pub(super) fn sync(&mut self, sequence: u64) -> Result<u64, EngineError> {
+        self.engine.flush()?;
+        self.overwritten.clear();
+        self.unsynced.clear();
+        self.last_sync = Instant::now();
+        Ok(sequence)
+    }
+
+    /// With `sync = "interval"` the group is answered now, so its values are what must not be lost.
+    pub(super) fn answer_before_sync(&mut self) -> Result<(), EngineError> {
+        for (key, _) in self.overwritten.drain() {
+            let record = self.engine.read(&key)?;
+            self.unsynced.insert(key, record);
+        }
+        Ok(())
+    }
+}
+
+pub(super) struct HealthyDesk<'a> {
+    healthy: &'a mut Healthy,
+    now: Timestamp,
+    sequence: &'a mut u64,
+}
+
+impl HealthyDesk<'_> {
+    fn put(&mut self, key: &Key, before: Option<Record>, next: Option<&Record>) -> Result<(), EngineError> {
+        self.healthy.overwritten.entry(key.clone()).or_insert(before);
+        self.healthy.engine.write(key, next)?;
+        *self.sequence += 1;
+        Ok(())
+    }
+}
+
+impl Desk for HealthyDesk<'_> {
+    type Failure = EngineError;
+
+    fn command(&mut self, request: &Request) -> Result<Reply, EngineError> {
+        let key = &request.key;
+        let (record, degraded) = match self.healthy.engine.read(key) {
+            Ok(record) => (record, None),
+            Err(error @ EngineError::Damaged(_)) => {
+                tracing::error!(key = ?key, error = %Chain(&error), "a record cannot be read");
+                if request.on_failure == OnStoreFailure::Closed {
+                    return Ok(Err(Fault::Damaged));
+                }
+                (None, Some(Fault::Damaged))
+            }
+            Err(error) => return Err(error),
+        };
+        let moment = Moment {
+            now: self.now,
+            sequence: *self.sequence + 1,
+        };
+        let decision = decide(record.as_ref(), &request.command, moment);
+        match decision.change {
+            // What cannot be read can still be forgotten.
+            Change::Keep if degraded.is_some() && matches!(request.command, Command::Forget) => {
+                self.put(key, None, None)?;
+            }
+            Change::Keep => {}
+            Change::Put(next) => self.put(key, record, Some(&next))?,
+            Change::Remove => self.put(key, record, None)?,
+        }
+        Ok(Ok(Answer {
+            outcome: decision.outcome,
+            degraded,
+        }))
+    }
+
+    fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, EngineError> {
+        match self.healthy.engine.read(key) {
+            Ok(record) => Ok(Ok(Reading { record, degraded: None })),
+            Err(EngineError::Damaged(_)) => Ok(Err(Fault::Damaged)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sweep(&mut self, key: &Key) -> Result<bool, EngineError> {
+        match self.healthy.engine.read(key) {
+            Ok(Some(record)) if record.is_gone(self.now) => {
+                // No number, and so no sync: a removal that is lost is swept again.
+                self.healthy.engine.write(key, None)?;
+                Ok(true)
+            }
+            // A damaged record is told of when somebody asks for it.
+            Ok(_) | Err(EngineError::Damaged(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What callers put into the commit queue, and what comes back.
+
+use tokio::sync::oneshot;
+
+use super::fault::Fault;
+use super::settings::OnStoreFailure;
+use crate::claim::{Command, Key, Outcome, Record};
+
+/// A command on a key.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The key.
+    pub key: Key,
+    /// What is asked of it.
+    pub command: Command,
+    /// What to do when the store cannot be asked.
+    pub on_failure: OnStoreFailure,
+}
+
+/// What a command came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Set when the answer comes from memory and may not survive: why.
+    pub degraded: Option<Fault>,
+}
+
+/// An answer, or why there is none. Nothing is known of the command's effect then, except that none was acknowledged.
+pub type Reply = Result<Answer, Fault>;
+
+/// A record as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The record; `None` when there is none.
+    pub record: Option<Record>,
+    /// Set while the store is down: why.
+    pub degraded: Option<Fault>,
+}
+
+/// A place where jobs are decided: the database, or memory while the database is down.
+pub(super) trait Desk {
+    /// Why the desk had to give up: the whole group is decided again elsewhere.
+    type Failure;
+
+    fn command(&mut self, request: &Request) -> Result<Reply, Self::Failure>;
+    fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, Self::Failure>;
+    /// Removes the record if it is gone; `true` when it did.
+    fn sweep(&mut self, key: &Key) -> Result<bool, Self::Failure>;
+}
+
+/// One entry of the queue. The reply waits in the job until what it speaks of is synced.
+#[derive(Debug)]
+pub(super) enum Job {
+    One {
+        request: Request,
+        reply: Option<Reply>,
+        to: oneshot::Sender<Reply>,
+    },
+    /// Decided in order and committed together.
+    Batch {
+        requests: Vec<Request>,
+        replies: Vec<Reply>,
+        to: oneshot::Sender<Vec<Reply>>,
+    },
+    Read {
+        key: Key,
+        reply: Option<Result<Reading, Fault>>,
+        to: oneshot::Sender<Result<Reading, Fault>>,
+    },
+    /// Answered once all that was written before is synced.
+    Barrier { to: oneshot::Sender<()> },
+    Sweep {
+        keys: Vec<Key>,
+        removed: usize,
+        to: oneshot::Sender<usize>,
+    },
+}
+
+impl Job {
+    /// Decides the job at a desk. A job that was decided before is decided anew.
+    pub(super) fn decide<D: Desk>(&mut self, desk: &mut D) -> Result<(), D::Failure> {
+        match self {
+            Self::One { request, reply, .. } => *reply = Some(desk.command(request)?),
+            Self::Batch { requests, replies, .. } => {
+                *replies = requests
+                    .iter()
+                    .map(|request| desk.command(request))
+                    .collect::<Result<_, _>>()?;
+            }
+            Self::Read { key, reply, .. } => *reply = Some(desk.read(key)?),
+            Self::Barrier { .. } => {}
+            Self::Sweep { keys, removed, .. } => {
+                *removed = 0;
+                for key in keys {
+                    *removed += usize::from(desk.sweep(key)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the reply. A caller that has gone does not need it.
+    pub(super) fn answer(self) {
+        let _gone = match self {
+            Self::One { reply, to, .. } => to.send(reply.unwrap_or(Err(Fault::Closed))).is_err(),
+            Self::Batch { replies, to, .. } => to.send(replies).is_err(),
+            Self::Read { reply, to, .. } => to.send(reply.unwrap_or(Err(Fault::Closed))).is_err(),
+            Self::Barrier { to } => to.send(()).is_err(),
+            Self::Sweep { removed, to, .. } => to.send(removed).is_err(),
+        };
+    }
+}

@@ -1,0 +1,159 @@
+//! Opening a store: what must fit together before anything may be answered.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::commit::{Committer, State};
+use super::directory::Directory;
+use super::engine::{Engine, EngineError};
+use super::error::OpenError;
+use super::fault::Fault;
+use super::guard::Guard;
+use super::healthy::Healthy;
+use super::mark::{self, Mark, MarkError};
+use super::outage::Outage;
+use super::settings::StoreSettings;
+use super::shared::Shared;
+use crate::chain::Chain;
+use crate::clock::{Clock, Resumed, Source};
+use crate::metrics::Metrics;
+
+/// After an unclean end the numbering goes on from here: more than could have been given out since the last number that
+/// is known, so that a fencing number never comes twice.
+const UNCLEAN_JUMP: u64 = 1 << 24;
+
+/// Opens the store, or makes it, and hands back what the commit thread needs.
+pub(super) fn open(
+    settings: StoreSettings,
+    source: Source,
+    real_sync: bool,
+    metrics: Arc<Metrics>,
+) -> Result<Committer, OpenError> {
+    let directory = Directory::take(&settings.dir)?;
+    if !directory.has_store()? {
+        make(&directory, &settings, real_sync, source.clone())?;
+    }
+    let mark = read_mark(directory.path())?;
+    let (clock, resumed) = Clock::resume(source, Some(&mark.anchor));
+    tell_of(resumed);
+    let engine = open_engine(&directory, &settings, real_sync)?;
+    let found = engine.sequence().map_err(|error| engine_error(&directory, error))?;
+    if found < mark.sequence {
+        let file = directory.records();
+        return Err(OpenError::LostTail {
+            file,
+            found,
+            expected: mark.sequence,
+        });
+    }
+    let sequence = if mark.clean { found } else { found + UNCLEAN_JUMP };
+    let engine = Arc::new(engine);
+    let begun = Mark {
+        sequence: found,
+        clean: false,
+        anchor: clock.anchor(),
+    };
+    let (state, fault) = match mark::write(directory.path(), &begun) {
+        Ok(()) => (State::Healthy(Healthy::new(Arc::clone(&engine), found)), None),
+        Err(error) => {
+            // What is there can be read; the commit thread tries to come back from here as from any other fault.
+            let fault = Fault::of_io(&error);
+            tracing::error!(fault = %fault, error = %Chain(&error), "the store cannot be written to");
+            (
+                State::Outage(Outage::new(fault, Guard::new(), Some(Arc::clone(&engine)), clock.now())),
+                Some(fault),
+            )
+        }
+    };
+    if let Err(error) = directory.keep_reserve() {
+        tracing::warn!(error = %error, "no reserve for a full disk could be made");
+    }
+    let shared = Arc::new(Shared::new(metrics, fault));
+    shared.lend(Some(engine));
+    Ok(Committer {
+        shared,
+        directory,
+        settings,
+        real_sync,
+        clock,
+        sequence,
+        synced: found,
+        state,
+    })
+}
+
+fn make(directory: &Directory, settings: &StoreSettings, real_sync: bool, source: Source) -> Result<(), OpenError> {
+    directory.make_store(|records| {
+        let filled = Engine::open(records, settings.cache_bytes, real_sync).and_then(|engine| {
+            engine.write_sequence(0)?;
+            engine.flush()
+        });
+        filled.map_err(|error| engine_error(directory, error))?;
+        let (clock, _first) = Clock::resume(source, None);
+        let mark = Mark {
+            sequence: 0,
+            clean: true,
+            anchor: clock.anchor(),
+        };
+        mark::write(directory.path(), &mark).map_err(|source| OpenError::Directory {
+            path: directory.path().into(),
+            source,
+        })
+    })?;
+    tracing::info!(dir = %directory.path().display(), "made a new store");
+    Ok(())
+}
+
+fn read_mark(dir: &Path) -> Result<Mark, OpenError> {
+    let file = dir.join("mark");
+    mark::read(dir).map_err(|error| match error {
+        MarkError::Read(error) if error.kind() == std::io::ErrorKind::NotFound => OpenError::Missing { file },
+        MarkError::Read(source) => OpenError::Directory { path: file, source },
+        MarkError::Damaged => OpenError::Damaged { file, source: None },
+    })
+}
+
+/// A full disk gets one more try, with the reserve given back.
+fn open_engine(directory: &Directory, settings: &StoreSettings, real_sync: bool) -> Result<Engine, OpenError> {
+    let open = || Engine::open(&directory.records(), settings.cache_bytes, real_sync);
+    let opened = match open() {
+        Err(error) if error.fault() == Fault::DiskFull => match directory.release_reserve() {
+            Ok(()) => open(),
+            Err(_) => Err(error),
+        },
+        other => other,
+    };
+    opened.map_err(|error| engine_error(directory, error))
+}
+
+fn engine_error(directory: &Directory, error: EngineError) -> OpenError {
+    let file = directory.records();
+    if error.is_damage() {
+        return OpenError::Damaged {
+            file,
+            source: Some(Box::new(error)),
+        };
+    }
+    OpenError::Engine {
+        file,
+        source: Box::new(error),
+    }
+}
+
+fn tell_of(resumed: Resumed) {
+    match resumed {
+        Resumed::First | Resumed::SameBoot | Resumed::Reboot => {}
+        Resumed::WallBehind { behind_ms } => {
+            tracing::warn!(
+                behind_ms,
+                "the wall clock is behind the last time seen; no time counts as passed"
+            );
+        }
+        Resumed::WallFarAhead { ahead_ms } => {
+            tracing::warn!(
+                ahead_ms,
+                "the wall clock is far ahead of the last time seen; one day counts as passed"
+            );
+        }
+    }
+}

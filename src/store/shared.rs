@@ -1,0 +1,87 @@
+//! What the commit thread and its callers share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::engine::Engine;
+use super::fault::Fault;
+use super::queue::Queue;
+use crate::metrics::Metrics;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) queue: Queue,
+    pub(super) pulse: Pulse,
+    /// Why the store is down; `None` while it is well.
+    pub(super) health: watch::Sender<Option<Fault>>,
+    pub(super) metrics: Arc<Metrics>,
+    /// The database, for those who only walk over it. Closing it waits until nobody does.
+    lent: RwLock<Option<Arc<Engine>>>,
+}
+
+impl Shared {
+    pub(super) fn new(metrics: Arc<Metrics>, fault: Option<Fault>) -> Self {
+        let (queue, pulse, lent) = (Queue::default(), Pulse::new(), RwLock::new(None));
+        Self {
+            queue,
+            pulse,
+            health: watch::Sender::new(fault),
+            metrics,
+            lent,
+        }
+    }
+
+    /// Lends the database out, or takes it back: then no walk is under way any more.
+    pub(super) fn lend(&self, engine: Option<Arc<Engine>>) {
+        *self.lent.write().unwrap_or_else(PoisonError::into_inner) = engine;
+    }
+
+    /// Lets a walk use the database.
+    pub(super) fn borrow<T>(&self, walk: impl FnOnce(&Engine) -> T) -> Option<T> {
+        self.lent
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_deref()
+            .map(walk)
+    }
+}
+
+/// Since when the commit thread has been busy with one round.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    start: Instant,
+    /// Milliseconds after `start`, plus one; 0 while the thread waits for work.
+    busy_since_ms: AtomicU64,
+}
+
+impl Pulse {
+    fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            busy_since_ms: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn begin(&self) {
+        self.busy_since_ms.store(self.elapsed_ms() + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn end(&self) {
+        self.busy_since_ms.store(0, Ordering::Relaxed);
+    }
+
+    /// How long the round under way has taken.
+    pub(super) fn busy_for(&self) -> Duration {
+        match self.busy_since_ms.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            since => Duration::from_millis((self.elapsed_ms() + 1).saturating_sub(since)),
+        }
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}

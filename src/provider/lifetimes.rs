@@ -61,24 +61,21 @@ fn processing_ttl(max_duration: Duration) -> Caused {
 }
 
 fn confirmed_ttl(profile: &Profile) -> Caused {
-    let (automatic, manual) = (automatic_window(profile), manual_window(profile));
-    let (window, whose) = match (automatic, manual) {
-        (None, None) => return floor(format!("{} publishes no retry or redelivery window", profile.title)),
-        (Some(automatic), Some(manual)) if manual > automatic => (manual, "manual redelivery"),
-        (Some(automatic), _) => (automatic, "automatic retries"),
-        (None, Some(manual)) => (manual, "manual redelivery"),
+    let automatic = profile
+        .retry
+        .automatic
+        .window()
+        .map(|window| (window, "automatic retries"));
+    // Of two equal windows the last counts: the sender's own retries are the stronger cause.
+    let longest = manual_window(profile.retry.manual)
+        .into_iter()
+        .chain(automatic)
+        .max_by_key(|(window, _)| *window);
+    let Some((window, whose)) = longest else {
+        return floor(format!("{} publishes no retry or redelivery window", profile.title));
     };
     let span = window + window / 4;
-    let capped = if window == MAX_MANUAL_WINDOW && whose.starts_with("manual") {
-        ", counted up to 7 days"
-    } else {
-        ""
-    };
-    let cause = format!(
-        "5/4 of the {}s of {whose} at {}{capped}",
-        window.as_secs(),
-        profile.title
-    );
+    let cause = format!("5/4 of the {}s of {whose} at {}", window.as_secs(), profile.title);
     if span < MIN_CONFIRMED_TTL {
         floor(cause)
     } else {
@@ -93,14 +90,16 @@ fn floor(instead_of: String) -> Caused {
     }
 }
 
-fn automatic_window(profile: &Profile) -> Option<Duration> {
-    profile.retry.automatic.window()
-}
-
-fn manual_window(profile: &Profile) -> Option<Duration> {
-    match profile.retry.manual {
-        Redelivery::Unlimited => Some(MAX_MANUAL_WINDOW),
-        known => known.window().map(|window| window.min(MAX_MANUAL_WINDOW)),
+/// How long a person's redelivery counts, and how to call it.
+fn manual_window(manual: Redelivery) -> Option<(Duration, &'static str)> {
+    let longest = (MAX_MANUAL_WINDOW, "manual redelivery (counted up to 7 days)");
+    match manual {
+        Redelivery::Never | Redelivery::Unpublished => None,
+        Redelivery::Unlimited => Some(longest),
+        Redelivery::WithinSeconds(seconds) => match Duration::from_secs(seconds) {
+            window if window > MAX_MANUAL_WINDOW => Some(longest),
+            window => Some((window, "manual redelivery")),
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! One sender's facts: the schema of `profiles/*.toml` and of `[provider.…]` in the config.
 
 use super::{EventIdSource, Redelivery, Retry, Signature, StatusRange};
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
 
@@ -124,6 +124,9 @@ pub enum ProfileFault {
     /// One name for two things.
     #[error("the timestamp's field has the name of the signature's")]
     FieldIsSignature,
+    /// Entries could not be told from their names.
+    #[error("the list has the same separator between entries and after names")]
+    SameSeparator,
     /// Beyond what could be remembered.
     #[error("retry.automatic is longer than 72 days, more than can be remembered")]
     WindowTooLong,
@@ -133,8 +136,8 @@ pub enum ProfileFault {
     /// An acknowledgement that acknowledges nothing.
     #[error("acknowledgement.status {0} is not a success (200 to 299)")]
     AcknowledgementStatus(u16),
-    /// A body that nobody could read.
-    #[error("acknowledgement has a body but no content_type")]
+    /// A body that nobody could read, or a type that cannot be sent.
+    #[error("acknowledgement needs a content_type that is a header value, or no body")]
     AcknowledgementType,
 }
 
@@ -167,8 +170,12 @@ impl Profile {
         let mut faults = match &self.signature {
             Signature::Hmac(hmac) => hmac.faults(),
         };
-        if matches!(self.retry.automatic, Redelivery::WithinSeconds(span) if span > MAX_AUTOMATIC_WINDOW_SECONDS) {
-            faults.push(ProfileFault::WindowTooLong);
+        match self.retry.automatic {
+            Redelivery::Unlimited => faults.push(ProfileFault::WindowTooLong),
+            Redelivery::WithinSeconds(span) if span > MAX_AUTOMATIC_WINDOW_SECONDS => {
+                faults.push(ProfileFault::WindowTooLong);
+            }
+            Redelivery::Never | Redelivery::Unpublished | Redelivery::WithinSeconds(_) => {}
         }
         if self.timeout_seconds == Some(0) {
             faults.push(ProfileFault::NoTimeout);
@@ -183,10 +190,13 @@ impl Profile {
 impl Acknowledgement {
     fn faults(&self) -> impl Iterator<Item = ProfileFault> {
         let status = (!(200..=299).contains(&self.status)).then_some(ProfileFault::AcknowledgementStatus(self.status));
-        let untyped = !self.body.is_empty() && self.content_type.is_none();
+        let readable = match &self.content_type {
+            Some(content_type) => HeaderValue::from_str(content_type).is_ok(),
+            None => self.body.is_empty(),
+        };
         status
             .into_iter()
-            .chain(untyped.then_some(ProfileFault::AcknowledgementType))
+            .chain((!readable).then_some(ProfileFault::AcknowledgementType))
     }
 }
 

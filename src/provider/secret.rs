@@ -117,36 +117,37 @@ fn judge(bytes: &[u8]) -> Result<&str, SecretFault> {
     let text = std::str::from_utf8(bytes).map_err(|error| SecretFault::NotText {
         byte: error.valid_up_to() + 1,
     })?;
-    let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else {
-        return Err(SecretFault::Empty);
-    };
-    let length = text.chars().count();
-    if first.is_whitespace() {
-        return Err(SecretFault::Blank {
-            end: "beginning",
-            position: 1,
-        });
-    }
-    if last.is_whitespace() {
-        return Err(SecretFault::Blank {
-            end: "end",
-            position: length,
-        });
-    }
-    if length > 1 && is_quotation(first, last) {
-        return Err(SecretFault::Quoted { last: length });
-    }
-    match text
+    judge_ends(text)?;
+    let found = text
         .chars()
         .zip(1..)
-        .find_map(|(character, position)| Some((character, position, invisible(character)?)))
-    {
+        .find_map(|(character, position)| Some((character, position, invisible(character)?)));
+    match found {
         Some((character, position, name)) => Err(SecretFault::Invisible {
             position,
             code: character.into(),
             name,
         }),
         None => Ok(text),
+    }
+}
+
+fn judge_ends(text: &str) -> Result<(), SecretFault> {
+    let length = text.chars().count();
+    match (text.chars().next(), text.chars().next_back()) {
+        (Some(first), _) if first.is_whitespace() => Err(SecretFault::Blank {
+            end: "beginning",
+            position: 1,
+        }),
+        (_, Some(last)) if last.is_whitespace() => Err(SecretFault::Blank {
+            end: "end",
+            position: length,
+        }),
+        (Some(first), Some(last)) if length > 1 && is_quotation(first, last) => {
+            Err(SecretFault::Quoted { last: length })
+        }
+        (Some(_), Some(_)) => Ok(()),
+        (None, _) | (_, None) => Err(SecretFault::Empty),
     }
 }
 

@@ -59,6 +59,7 @@ impl Hmac {
         match &self.format {
             Format::Plain(_) if field.is_some() => faults.push(ProfileFault::FieldWithoutList),
             Format::List(list) if field == Some(list.name.as_str()) => faults.push(ProfileFault::FieldIsSignature),
+            Format::List(list) if list.between == list.after_name => faults.push(ProfileFault::SameSeparator),
             Format::Plain(_) | Format::List(_) => {}
         }
         faults

@@ -119,6 +119,7 @@ fn any_entry_of_the_right_name_may_match() {
         (stripe(format!("t=1700000000,v0=x,v1={good}")), Ok(())),
         (stripe(format!("v1={good},t=1700000000")), Ok(())),
         (stripe(format!("t=1700000000, v1={good}")), Ok(())),
+        (stripe(format!("t=1700000000,v1={good},{}", filler(2))), Ok(())),
         (stripe(format!("t=1700000000,,junk,v1={good}")), Ok(())),
         (
             stripe(format!("t=1700000000,{},v1={good}", filler(MAX_LIST_ENTRIES - 2))),

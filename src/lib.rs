@@ -5,6 +5,7 @@ pub mod claim;
 pub mod clock;
 pub mod ledger;
 pub mod metrics;
+pub mod provider;
 pub mod quantity;
 pub mod store;
 pub mod sweep;

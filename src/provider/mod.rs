@@ -1,0 +1,69 @@
+//! What a sender's documentation says, as data, and the decisions that follow from it: is this request authentic, which
+//! event is it, how long must that event be remembered.
+//!
+//! Nothing here reads a clock, a file or a socket, and nothing waits. `now`, the header map and the body come in as
+//! arguments; the answers go out as values. So every case of the field is a row of a table, and a log line that carries
+//! the same arguments replays the same decision.
+//!
+//! In reading order:
+//!
+//! * [`Profile`]: one sender's facts, deserialised from TOML and checked in the same step. The built-in ones and a
+//!   `[provider.my-partner]` of the config are the same type read by the same code; [`Profiles`] holds both.
+//! * [`Signature`]: the building block that a profile picks and fills in. A further scheme (a public key, a token, a
+//!   signed URL) is a variant there and an arm in [`Verifier`]; no profile of another scheme notices.
+//! * [`Secret`] and [`Verifier`]: secrets are judged once, at load, where a person is looking; from then on
+//!   [`Verifier::verify`] cannot fail, only answer a [`Verification`].
+//! * [`EventIdSource`] and [`EventId`]: where the id stands, and how any bytes a sender calls an id become a claim key.
+//! * [`Lifetimes`]: the numbers of a route that follow from its sender, each with its cause.
+//!
+//! Left out on purpose: a parsed JSON document. Parsing into a tree rounds integers above 2^53, forgets which of two
+//! equal keys came first, and costs memory in proportion to a body that nobody has authenticated.
+
+mod event_id;
+mod form;
+mod header;
+mod hmac;
+mod lifetimes;
+mod pointer;
+mod profile;
+mod retry;
+mod secret;
+mod signature;
+mod signed_string;
+mod status;
+mod table;
+mod timestamp;
+mod verification;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::event_id::{
+    EventId, EventIdSource, EventIdSourceError, Identity, MAX_KEY_BYTES, MissingId, body_key_text,
+};
+pub use self::header::{Header, HeaderNameError};
+pub use self::hmac::{
+    Algorithm, Base64Key, Encoding, Format, Hmac, KeyForm, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError,
+};
+pub use self::lifetimes::{Caused, Lifetimes};
+pub use self::pointer::{MAX_POINTER_STEPS, Pointer, PointerError};
+pub use self::profile::{Acknowledgement, Confidence, EventIdFacts, Grounds, Handshake, Profile, ProfileFault};
+pub use self::retry::{Redelivery, Retry};
+pub use self::secret::{MAX_SECRET_BYTES, Secret, SecretError, SecretFault};
+pub use self::signature::Signature;
+pub use self::signed_string::{SignedString, SignedStringError};
+pub use self::status::{StatusRange, StatusRangeError};
+pub use self::table::{DefineError, Profiles};
+pub use self::timestamp::{Timestamp, TimestampPlace, TimestampUnit, Tolerance, UnixSeconds};
+pub use self::verification::{MAX_SECRETS, Rejection, Verification, Verifier, VerifierError};
+
+/// What a sender sent, as it arrived: the part of a request that schemes look at.
+///
+/// A struct and not two arguments, because schemes that sign the method or the URL add a field here.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'r> {
+    /// Header lines with their values as bytes; they need not be UTF-8.
+    pub headers: &'r http::HeaderMap,
+    /// The body before any decoding. Signatures are over exactly these bytes.
+    pub body: &'r [u8],
+}

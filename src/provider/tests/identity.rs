@@ -1,0 +1,258 @@
+//! Where ids are found, and what is no id.
+
+use super::*;
+use crate::provider::{EventIdSource, Identity, MAX_POINTER_STEPS};
+
+/// A source as a config would write it.
+fn source(toml: &str) -> EventIdSource {
+    #[derive(serde::Deserialize)]
+    struct Config {
+        event_id: EventIdSource,
+    }
+    toml::from_str::<Config>(&format!("event_id = {toml}"))
+        .unwrap()
+        .event_id
+}
+
+/// The id as text, or the reason for having none.
+fn found(source: &EventIdSource, headers: &HeaderMap, body: &[u8]) -> String {
+    match source.find(&Request { headers, body }) {
+        Identity::Known(id) => format!("id {}", id.as_bytes().escape_ascii()),
+        Identity::Missing(reason) => format!("{reason:?}"),
+        Identity::DuplicateHeader(header) => format!("twice {header}"),
+    }
+}
+
+fn in_body(toml: &str, body: impl AsRef<[u8]>) -> String {
+    found(&source(toml), &HeaderMap::new(), body.as_ref())
+}
+
+/// Where "nothing" was hashed like any value, the second event without an id was dropped as a repeat of the first.
+#[test]
+fn absence_is_not_an_identity() {
+    let pointer = r#"{ pointer = "/data/id" }"#;
+    let rows = [
+        (r#"{"data":{"id":null}}"#, "NotAnId"),
+        (r#"{"data":{"id":""}}"#, "Empty"),
+        (r#"{"data":{"id":" \t "}}"#, "Empty"),
+        (r#"{"data":{"id":{}}}"#, "NotAnId"),
+        (r#"{"data":{"id":{"id":"x"}}}"#, "NotAnId"),
+        (r#"{"data":{"id":[]}}"#, "NotAnId"),
+        (r#"{"data":{"id":["x"]}}"#, "NotAnId"),
+        (r#"{"data":{"id":false}}"#, "NotAnId"),
+        (r#"{"data":{"id":true}}"#, "NotAnId"),
+        (r#"{"data":{}}"#, "Absent"),
+        (r#"{"data":null}"#, "Absent"),
+        (r#"{"data":"id"}"#, "Absent"),
+        (r#"{"data":[{"id":"x"}]}"#, "Absent"),
+        (r#"{"id":"x"}"#, "Absent"),
+        (r#"[{"data":{"id":"x"}}]"#, "Absent"),
+        ("17", "Absent"),
+        ("", "NotJson"),
+        ("null garbage", "Absent"),
+        (r#"{"data":{"id":"x"}"#, "NotJson"),
+        (r#"{"data":{"id":"x"}} {}"#, "NotJson"),
+        (r#"{"data":{"id":"\ud800"}}"#, "NotText"),
+        (r#"{"data":{"id":"x"}}"#, "id x"),
+        (
+            " \r\n{ \"data\" : {\"other\":[1,{\"id\":2}], \"id\"\t: \"x\" } }\n",
+            "id x",
+        ),
+        (r#"{"d\u0061ta":{"\u0069d":"caf\u00e9"}}"#, r"id caf\xc3\xa9"),
+    ];
+    for (body, expected) in rows {
+        assert_eq!(in_body(pointer, body), expected, "{body}");
+    }
+}
+
+#[test]
+fn a_header_is_an_id_once_and_with_something_in_it() {
+    let source = source(r#"{ header = "X-GitHub-Delivery" }"#);
+    let rows: [(&[&[u8]], &str); 7] = [
+        (&[], "Absent"),
+        (&[b""], "Empty"),
+        (&[b" \t"], "Empty"),
+        (&[b"d-1"], "id d-1"),
+        (&[b"d-1, d-2"], "id d-1, d-2"),
+        (&[b"\xff\xfe"], r"id \xff\xfe"),
+        (&[b"d-1", b"d-1"], "twice x-github-delivery"),
+    ];
+    for (values, expected) in rows {
+        let headers = lines(
+            &values
+                .iter()
+                .map(|value| ("x-github-delivery", *value))
+                .collect::<Vec<_>>(),
+        );
+        assert_eq!(found(&source, &headers, b""), expected);
+    }
+}
+
+/// 64-bit ids that went through floating point once lost their last digits, and different events shared an id.
+#[test]
+fn a_number_is_its_digits() {
+    let literals = [
+        "9007199254740992",
+        "9007199254740993",
+        "2868860079149422351",
+        "2868860079149422352",
+        "12345678901234567890123",
+        "1e3",
+        "1000",
+        "1000.0",
+        "-1000",
+        "0",
+        "1e999999",
+    ];
+    for literal in literals {
+        assert_eq!(
+            in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"id": {literal} }}"#)),
+            format!("id {literal}")
+        );
+    }
+    assert_eq!(
+        in_body(r#"{ pointer = "/id" }"#, r#"{"id":"1000"}"#),
+        "id 1000",
+        "spelled alike, the same id"
+    );
+}
+
+#[test]
+fn a_key_that_occurs_twice_on_the_way_gives_no_id() {
+    let rows = [
+        (r#"{"id":"a","id":"b"}"#, "Ambiguous"),
+        (r#"{"id":"a","id":"a"}"#, "Ambiguous"),
+        (r#"{"id":"a","\u0069d":"b"}"#, "Ambiguous"),
+        (r#"{"id":null,"id":"b"}"#, "Ambiguous"),
+        (r#"{"id":"a","x":1,"x":2,"y":{"id":1,"id":2}}"#, "id a"),
+    ];
+    for (body, expected) in rows {
+        assert_eq!(in_body(r#"{ pointer = "/id" }"#, body), expected, "{body}");
+    }
+    assert_eq!(
+        in_body(r#"{ pointer = "/a/id" }"#, r#"{"a":{"id":1},"a":{"id":2}}"#),
+        "Ambiguous"
+    );
+    assert_eq!(
+        in_body(r#"{ pointer = "/a/id" }"#, r#"{"a":{"id":1,"id":2}}"#),
+        "Ambiguous"
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_matter_only_on_the_way() {
+    let rows: [(&[u8], &str); 5] = [
+        (b"{\"id\":\"a\",\"m\":\"\xff\xfe\"}", "id a"),
+        (b"\xef\xbb\xbf{\"id\":\"a\"}", "id a"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf{\"id\":\"a\"}", "NotJson"),
+        (b"{\"id\":\"\xff\"}", "NotJson"),
+        (b"{\"\xff\":1,\"id\":\"a\"}", "NotJson"),
+    ];
+    for (body, expected) in rows {
+        assert_eq!(
+            in_body(r#"{ pointer = "/id" }"#, body),
+            expected,
+            "{}",
+            body.escape_ascii()
+        );
+    }
+}
+
+#[test]
+fn nesting_costs_no_stack() {
+    let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+    assert_eq!(
+        in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"m":{deep},"id":"a"}}"#)),
+        "id a"
+    );
+    assert_eq!(
+        in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"id":{deep}}}"#)),
+        "NotAnId"
+    );
+    assert_eq!(
+        in_body(r#"{ pointer = "/id" }"#, r#"{"id":"#.repeat(1_000_000)),
+        "NotJson"
+    );
+}
+
+/// Where the JSON stands in a form field, the signature is over the form and the id inside the decoded field.
+#[test]
+fn an_id_is_found_in_a_form_field_and_in_the_json_of_one() {
+    let (plain, inside) = (r#"{ form = "id" }"#, r#"{ form = "payload", pointer = "/trigger_id" }"#);
+    let rows = [
+        (plain, "id=tr_1&x=y", "id tr_1"),
+        (plain, "x=y&%69d=a%2Bb+c", "id a+b c"),
+        (plain, "id=%FF%zz", r"id \xff%zz"),
+        (plain, "id=a&id=a", "Ambiguous"),
+        (plain, "id=a&%69d=b", "Ambiguous"),
+        (plain, "id=", "Empty"),
+        (plain, "id", "Empty"),
+        (plain, "id=+", "Empty"),
+        (plain, "idx=1&xid=2", "Absent"),
+        (plain, "", "Absent"),
+        (
+            inside,
+            "payload=%7B%22trigger_id%22%3A%2213.37%22%2C%22m%22%3A%22a+b%26c%22%7D",
+            "id 13.37",
+        ),
+        (
+            inside,
+            "payload=%7B%22trigger_id%22%3A9007199254740993%7D",
+            "id 9007199254740993",
+        ),
+        (inside, "payload=%7B%22id%22%3A1%7D", "Absent"),
+        (inside, "payload=x", "NotJson"),
+        (inside, "a=b", "Absent"),
+    ];
+    for (toml, body, expected) in rows {
+        assert_eq!(in_body(toml, body), expected, "{body}");
+    }
+    let own = hex::decode("7061796c6f61643d2537422532326964253232253341253232652d352532322532432532326d25323225334125323261253242622b63253232253744").unwrap();
+    assert_eq!(in_body(r#"{ form = "payload", pointer = "/id" }"#, own), "id e-5");
+}
+
+#[test]
+fn pointers_are_those_of_rfc_6901() {
+    let body = r#"{"a/b":"slash","m~n":"tilde","~1":"both","":"empty","0":"zero"}"#;
+    for (pointer, expected) in [
+        ("/a~1b", "slash"),
+        ("/m~0n", "tilde"),
+        ("/~01", "both"),
+        ("/", "empty"),
+        ("/0", "zero"),
+    ] {
+        assert_eq!(
+            in_body(&format!(r#"{{ pointer = "{pointer}" }}"#), body),
+            format!("id {expected}")
+        );
+    }
+    let deepest = "/a".repeat(MAX_POINTER_STEPS);
+    assert_eq!(
+        source(&format!(r#"{{ pointer = "{deepest}" }}"#)).to_string(),
+        format!("JSON {deepest}")
+    );
+}
+
+#[test]
+fn a_source_names_exactly_one_place() {
+    let bad = [
+        "{}",
+        r#"{ header = "a", pointer = "/b" }"#,
+        r#"{ header = "a", form = "b" }"#,
+        r#"{ header = "two words" }"#,
+        r#"{ header = "" }"#,
+        r#"{ pointer = "" }"#,
+        r#"{ pointer = "id" }"#,
+        r#"{ pointer = "/a~2" }"#,
+        r#"{ pointer = "/a~" }"#,
+        r#"{ pointer = "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17" }"#,
+        r#"{ heading = "a" }"#,
+    ];
+    for toml in bad {
+        let table = format!("source = {toml}");
+        assert!(
+            toml::from_str::<crate::provider::EventIdFacts>(&table).is_err(),
+            "{toml}"
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! Which texts are timestamps, and how far from our clock one may be.
+
+use super::*;
+use crate::provider::{Timestamp, TimestampPlace, TimestampUnit};
+
+/// A check on the past alone lets a stamp of the year 2286 pass for ever; one without slack for the future refuses a
+/// sender whose clock is a second ahead.
+#[test]
+fn the_tolerance_holds_in_both_directions_and_includes_its_bound() {
+    let verifier = verifier("stripe", None);
+    let offsets = [
+        (-301, false),
+        (-300, true),
+        (-299, true),
+        (0, true),
+        (1, true),
+        (299, true),
+        (300, true),
+        (301, false),
+    ];
+    for (offset, fresh) in offsets
+        .into_iter()
+        .chain([(1_000_000_000, false), (i64::MAX - NOW, false)])
+    {
+        let stamp = (NOW + offset).to_string();
+        let header = format!("t={stamp},v1={}", stripe_digest(SECRET, &stamp));
+        let expected = if fresh {
+            Ok(())
+        } else {
+            Err(format!("stale by {}", -offset))
+        };
+        assert_eq!(judge_stripe(&verifier, header), expected, "{offset}");
+    }
+}
+
+/// Every digest is right for the text that stands there, so that nothing but the timestamp's form can refuse it.
+#[test]
+fn only_plain_digits_are_a_timestamp() {
+    let verifier = verifier("stripe", Some(Tolerance::Off));
+    let malformed = "the timestamp is malformed";
+    let texts = [
+        "",
+        "abc",
+        "1700000000junk",
+        "-1",
+        "+1",
+        "1e9",
+        " 1700000000",
+        "1700000000 ",
+        "1700000000.0",
+        "0x10",
+        "1_000",
+        "9999999999999999999999",
+        "9223372036854775808",
+        "\u{0661}",
+    ];
+    for text in texts {
+        let header = format!("t={text},v1={}", stripe_digest(SECRET, text));
+        assert_eq!(judge_stripe(&verifier, header), Err(malformed.to_owned()), "{text:?}");
+    }
+    for text in ["0", "1700000000", "0001700000000", "9223372036854775807"] {
+        let header = format!("t={text},v1={}", stripe_digest(SECRET, text));
+        assert_eq!(judge_stripe(&verifier, header), Ok(()), "{text:?}");
+    }
+}
+
+#[test]
+fn a_list_without_a_timestamp_or_with_two_is_rejected() {
+    let verifier = verifier("stripe", Some(Tolerance::Off));
+    let digest = stripe_digest(SECRET, "1700000000");
+    let none = stripe_digest(SECRET, "");
+    let rows = [
+        (format!("v1={none}"), "the timestamp is missing"),
+        (format!("t,v1={none}"), "the timestamp is missing"),
+        (format!("T=1700000000,v1={digest}"), "the timestamp is missing"),
+        (
+            format!("t=1700000000,t=1700000000,v1={digest}"),
+            "the timestamp came more than once",
+        ),
+        (
+            format!("t=1700000000,v1={digest},t=1"),
+            "the timestamp came more than once",
+        ),
+        ("t".to_owned(), "no signature of the expected scheme"),
+        ("=".to_owned(), "no signature of the expected scheme"),
+        (",".repeat(10_000), "more than 32 entries in the signature header"),
+    ];
+    for (header, reason) in rows {
+        assert_eq!(
+            judge_stripe(&verifier, &header),
+            Err(reason.to_owned()),
+            "{}",
+            &header[..header.len().min(80)]
+        );
+    }
+}
+
+/// A server that stood weeks in the past once refused everything as "invalid signature", and nobody looked at its clock.
+#[test]
+fn a_right_signature_under_a_wrong_clock_is_stale_and_names_the_skew() {
+    let verifier = verifier("standard-webhooks", None);
+    let stamp = (NOW + 600).to_string();
+    let signed = [b"msg_1.", stamp.as_bytes(), b".", BODY].concat();
+    let digest = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, mac(b"sixteen-bytes-or-so", &signed));
+    let headers = |signature: &str| {
+        lines(&[
+            ("webhook-id", "msg_1"),
+            ("webhook-timestamp", &stamp),
+            ("webhook-signature", signature),
+        ])
+    };
+    assert_eq!(
+        verdict(&verifier, &headers(&format!("v1,{digest}"))),
+        Err("stale by -600".to_owned())
+    );
+    let wrong = format!("v1,A{}", &digest[1..]);
+    assert_eq!(
+        verdict(&verifier, &headers(&wrong)),
+        Err("no secret made this signature".to_owned())
+    );
+}
+
+#[test]
+fn a_derived_tolerance_is_at_least_five_minutes_and_needs_fresh_stamps() {
+    let timestamp = |tolerance_seconds, restamped_on_retry| Timestamp {
+        place: TimestampPlace::Field("t".to_owned()),
+        unit: TimestampUnit::Seconds,
+        tolerance_seconds,
+        restamped_on_retry,
+    };
+    let rows = [
+        (Some(5), true, Tolerance::Seconds(300)),
+        (Some(300), true, Tolerance::Seconds(300)),
+        (Some(600), true, Tolerance::Seconds(600)),
+        (Some(300), false, Tolerance::Off),
+        (None, true, Tolerance::Off),
+    ];
+    for (published, restamped, expected) in rows {
+        assert_eq!(
+            timestamp(published, restamped).default_tolerance(),
+            expected,
+            "{published:?} {restamped}"
+        );
+    }
+    assert_eq!(
+        verifier("stripe", Some(Tolerance::Seconds(5))).tolerance(),
+        Tolerance::Seconds(5)
+    );
+    assert_eq!(verifier("github", None).tolerance(), Tolerance::Off);
+}
+
+#[test]
+fn milliseconds_are_cut_to_seconds() {
+    let timestamp = Timestamp {
+        place: TimestampPlace::Field("t".to_owned()),
+        unit: TimestampUnit::Milliseconds,
+        tolerance_seconds: None,
+        restamped_on_retry: true,
+    };
+    assert_eq!(timestamp.read(b"1700000000999"), Some(UnixSeconds(NOW)));
+    assert_eq!(timestamp.read(b"999"), Some(UnixSeconds(0)));
+}

@@ -1,0 +1,229 @@
+//! Signatures that senders and their libraries publish, and a few of our own, against the profiles.
+//!
+//! The built-in profiles are tested as they ship. Senders without one are described by `data/profiles/*.toml`, written
+//! the way an operator would write `[provider.…]`: so the schema is tested along with the arithmetic.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
+
+use http::{HeaderMap, HeaderName};
+use onced::provider::{Identity, Profile, Profiles, Request, Secret, Tolerance, UnixSeconds, Verification, Verifier};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vector {
+    id: String,
+    profile: String,
+    description: String,
+    secret: String,
+    headers: BTreeMap<String, String>,
+    body: String,
+    now: i64,
+    expect: String,
+    tolerance_seconds: Option<u64>,
+    event_id: Option<String>,
+    source: String,
+}
+
+/// The key of our own bodies.
+const OWN_SECRET: &str = "onced-test-secret";
+
+/// Our own bodies as hex, each with its HMAC-SHA256: escapes; characters of two to four bytes; bytes that are not UTF-8;
+/// line ends that belong to the body; a form; nothing; a key twice; an integer above 2^53; a byte order mark.
+const OWN: [(&str, &str, Result<&str, &str>); 9] = [
+    (
+        "7b226964223a22652d31222c226d223a225c75303031425b306d205c2f706174685c2f205c753030323620312e3020316532227d",
+        "d1af267a53fb0bea40b8f44fac67de9e348862b4694d1946fbac12697fab33f9",
+        Ok("e-1"),
+    ),
+    (
+        "7b226964223a22652d32222c226d223a22636166c3a920f09f988a20e280a8227d",
+        "a4c190b07f0266ae068c6f88567098d34d9b0916e34c3d474c1a5125f82139b8",
+        Ok("e-2"),
+    ),
+    (
+        "7b226964223a22652d33222c226d223a22fffe227d",
+        "684baab880b49caf6f8c9d906162a36647f7c05b5cb1a35684619933a9194ea0",
+        Ok("e-3"),
+    ),
+    (
+        "5b7b2273675f6576656e745f6964223a2261227d2c0d0a7b2273675f6576656e745f6964223a2262227d5d0d0a",
+        "ced80e556388a01bf7438bf0b120a0208f0167a6a5852877b93fbb9f53333ca5",
+        Err("Absent"),
+    ),
+    (
+        "7061796c6f61643d2537422532326964253232253341253232652d352532322532432532326d25323225334125323261253242622b63253232253744",
+        "248fc322f13828d1393874c632c8d9ed07641e99eb1ec2c24104c5b75e5cf0d8",
+        Err("NotJson"),
+    ),
+    (
+        "",
+        "aecfba0e15110613e790be285de0a4493f328f96b1a0a281d0c3542e2866f262",
+        Err("NotJson"),
+    ),
+    (
+        "7b226964223a22652d3761222c226964223a22652d3762227d",
+        "26084f441a2bfec0aac1a496d6107b19265d600e84bb5cd2b0472f1ae18da89d",
+        Err("Ambiguous"),
+    ),
+    (
+        "7b226964223a393030373139393235343734303939337d",
+        "8ae7fd2ffb48d9cd66cf0e4d086e6058da66a31bb49a1f894af2ff5dc48ede87",
+        Ok("9007199254740993"),
+    ),
+    (
+        "efbbbf7b226964223a22652d39227d",
+        "66c96f3ae95820dddb403dedac70f2845251b3b776dea631b62e270973baf942",
+        Ok("e-9"),
+    ),
+];
+
+/// The built-in profiles, and those of `data/profiles` defined beside them.
+fn profiles() -> Profiles {
+    let mut profiles = Profiles::built_in();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/profiles");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let profile: Profile = toml::from_str(&std::fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        profiles
+            .define(path.file_stem().unwrap().to_str().unwrap(), profile)
+            .unwrap();
+    }
+    profiles
+}
+
+fn vectors() -> Vec<Vector> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/vectors.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn header_map(lines: &BTreeMap<String, String>) -> HeaderMap {
+    lines
+        .iter()
+        .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
+        .collect()
+}
+
+fn verifier(profile: &Profile, secret: &str, tolerance_seconds: Option<u64>) -> Verifier {
+    let secret = Secret::from_bytes("the secret", secret.as_bytes()).unwrap();
+    Verifier::new(profile, &[secret], tolerance_seconds.map(Tolerance::Seconds)).unwrap()
+}
+
+#[test]
+fn published_vectors_come_out_as_published() {
+    let (profiles, vectors) = (profiles(), vectors());
+    assert_eq!(vectors.len(), 26);
+    for vector in &vectors {
+        let case = format!("{}: {} ({})", vector.id, vector.description, vector.source);
+        let profile = profiles.find(&vector.profile).unwrap();
+        let headers = header_map(&vector.headers);
+        let request = Request {
+            headers: &headers,
+            body: vector.body.as_bytes(),
+        };
+        let verifier = verifier(profile, &vector.secret, vector.tolerance_seconds);
+        let outcome = match verifier.verify(&request, UnixSeconds(vector.now)) {
+            Verification::Verified { .. } => "valid",
+            Verification::Stale { .. } => "stale",
+            Verification::Rejected(_) => "invalid",
+        };
+        assert_eq!(outcome, vector.expect, "{case}");
+        if let Some(expected) = &vector.event_id {
+            let Identity::Known(id) = profile.event_id.as_ref().unwrap().source.find(&request) else {
+                panic!("no id in {case}")
+            };
+            assert_eq!(&id.key_text(), expected, "{case}");
+        }
+    }
+}
+
+#[test]
+fn every_profile_is_exercised_by_a_vector() {
+    let named: BTreeSet<String> = vectors().into_iter().map(|vector| vector.profile).collect();
+    let known: BTreeSet<String> = profiles().iter().map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(named, known);
+}
+
+#[test]
+fn a_valid_vector_fails_with_any_byte_of_its_body_changed() {
+    let profiles = profiles();
+    let mut flips = 0;
+    for vector in vectors().iter().filter(|vector| vector.expect == "valid") {
+        let profile = profiles.find(&vector.profile).unwrap();
+        let verifier = verifier(profile, &vector.secret, None);
+        let headers = header_map(&vector.headers);
+        let mut body = vector.body.clone().into_bytes();
+        for position in 0..body.len() {
+            body[position] ^= 1;
+            let request = Request {
+                headers: &headers,
+                body: &body,
+            };
+            let outcome = verifier.verify(&request, UnixSeconds(vector.now));
+            assert!(
+                matches!(outcome, Verification::Rejected(_)),
+                "{} byte {position}",
+                vector.id
+            );
+            body[position] ^= 1;
+            flips += 1;
+        }
+    }
+    assert!(flips > 4_000, "only {flips}");
+}
+
+#[test]
+fn our_own_bodies_are_verified_as_raw_bytes_and_keyed_by_their_documented_rule() {
+    let profiles = profiles();
+    let github = verifier(profiles.find("github").unwrap(), OWN_SECRET, None);
+    let source = &profiles.find("stripe").unwrap().event_id.as_ref().unwrap().source;
+    for (body, mac, expected) in OWN {
+        let bytes = hex::decode(body).unwrap();
+        let signature = format!("sha256={mac}").parse().unwrap();
+        let headers = HeaderMap::from_iter([(HeaderName::from_static("x-hub-signature-256"), signature)]);
+        let request = Request {
+            headers: &headers,
+            body: &bytes,
+        };
+        let outcome = github.verify(&request, UnixSeconds(0));
+        assert_eq!(
+            outcome,
+            Verification::Verified {
+                secret: "the secret",
+                skew_seconds: None
+            },
+            "{body}"
+        );
+        let id = match source.find(&request) {
+            Identity::Known(id) => Ok(id.key_text()),
+            Identity::Missing(reason) => Err(format!("{reason:?}")),
+            Identity::DuplicateHeader(header) => panic!("{header} is no part of this"),
+        };
+        assert_eq!(id, expected.map(str::to_owned).map_err(str::to_owned), "{body}");
+    }
+}
+
+#[test]
+fn the_stripe_form_of_our_first_body_is_verified() {
+    let body = hex::decode(OWN[0].0).unwrap();
+    let signature = "t=1700000000,v1=aa5bd687e1ce21e9c9f5822c375816fec5e6bbc2168d7b14cf98a96d4367b86a";
+    let headers = HeaderMap::from_iter([(HeaderName::from_static("stripe-signature"), signature.parse().unwrap())]);
+    let verifier = verifier(profiles().find("stripe").unwrap(), OWN_SECRET, None);
+    let outcome = verifier.verify(
+        &Request {
+            headers: &headers,
+            body: &body,
+        },
+        UnixSeconds(1_700_000_003),
+    );
+    assert_eq!(
+        outcome,
+        Verification::Verified {
+            secret: "the secret",
+            skew_seconds: Some(3)
+        }
+    );
+}

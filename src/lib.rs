@@ -1,1 +1,3 @@
 //! onced: claims and a webhook proxy for one Linux VM.
+
+pub mod server;

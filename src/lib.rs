@@ -7,5 +7,6 @@ pub mod ledger;
 pub mod metrics;
 pub mod provider;
 pub mod quantity;
+pub mod server;
 pub mod store;
 pub mod sweep;

@@ -1,0 +1,152 @@
+//! Speaks HTTP on one connection, from the handshake to the last byte.
+//!
+//! hyper drops the handler's future as soon as it sees the peer gone, half-closed included; what must outlive the
+//! sender is a task of its own, and not the transport's business. It sees that only while nothing else waits in its
+//! buffer: a sender that pipelines a second request is not noticed leaving until the first is answered.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::listener::Arrival;
+use super::request::Peer;
+use super::stream::Stream;
+use super::{Limits, Request, RequestBody, Response, Shutdown, framing};
+
+/// How long a connection that we end goes on swallowing what its peer still sends. Closing at once would make the
+/// kernel answer those bytes with a reset, which destroys the last answer (413, 431, 400) before the peer has read it.
+/// nginx does the same under the name of `lingering_close`, for up to 30 s; two are several round trips, and the place
+/// is wanted.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What the connections of one listener have in common.
+pub(super) struct Protocol {
+    builder: Builder,
+    limits: Limits,
+    shutdown: Shutdown,
+}
+
+impl Protocol {
+    pub(super) fn new(limits: Limits, shutdown: Shutdown) -> Self {
+        let mut builder = Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head_timeout)
+            .max_header_size(limits.max_head_bytes)
+            .preserve_header_case(true)
+            .keep_alive(true)
+            .half_close(false)
+            .pipeline_flush(false);
+        Self {
+            builder,
+            limits,
+            shutdown,
+        }
+    }
+
+    /// Serves one connection to its end. Nothing is returned: its failures are the peer's, and only the debug log
+    /// wants them.
+    pub(super) async fn converse<S, F>(&self, arrival: Arrival, service: S)
+    where
+        S: Fn(Request) -> F,
+        F: Future<Output = Response>,
+    {
+        let _counted = self.shutdown.count();
+        // A token of its own: each poll of the parent would take one lock that all connections share.
+        let stop = self.shutdown.stop.child_token();
+        let peer = arrival.peer();
+        let opened = tokio::select! {
+            opened = arrival.open(&self.limits) => opened,
+            () = stop.cancelled() => return,
+        };
+        match opened {
+            Ok(stream) => self.exchange(stream, peer, service, stop).await,
+            Err(error) => tracing::debug!(?peer, %error, "connection not opened"),
+        }
+    }
+
+    async fn exchange<S, F>(&self, stream: Stream, peer: Peer, service: S, stop: CancellationToken)
+    where
+        S: Fn(Request) -> F,
+        F: Future<Output = Response>,
+    {
+        let service = service_fn(move |request| answer(&service, peer, request));
+        let mut connection = self.builder.serve_connection(TokioIo::new(stream), service);
+        let by_itself = tokio::select! {
+            biased; // the stop first, so that an answer which is ready with it already says `Connection: close`
+            () = stop.cancelled() => None,
+            outcome = &mut connection => Some(outcome),
+        };
+        let outcome = match by_itself {
+            Some(outcome) => outcome,
+            None => {
+                Pin::new(&mut connection).graceful_shutdown();
+                tokio::select! {
+                    biased;
+                    outcome = &mut connection => outcome,
+                    () = self.shutdown.cut.cancelled() => return,
+                }
+            }
+        };
+        if let Err(error) = outcome {
+            tracing::debug!(?peer, %error, "connection ended early");
+            if !error.is_parse() {
+                return; // time is up or the peer has gone; only what hyper could not parse has got an answer
+            }
+        }
+        tokio::select! {
+            () = linger(connection.into_parts().io.into_inner()) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}
+
+/// Hands a well-framed request to the service, without a task or an allocation of its own.
+fn answer<S, F>(
+    service: &S,
+    peer: Peer,
+    request: hyper::Request<Incoming>,
+) -> impl Future<Output = Result<Response, Infallible>> + use<S, F>
+where
+    S: Fn(Request) -> F,
+    F: Future<Output = Response>,
+{
+    let (head, body) = request.into_parts();
+    let admitted = framing::check(&head);
+    let answering = admitted.map(|()| {
+        service(Request {
+            head,
+            body: RequestBody::new(body),
+            peer,
+        })
+    });
+    async move {
+        Ok(match answering {
+            Ok(response) => response.await,
+            Err(refusal) => refusal.answer(),
+        })
+    }
+}
+
+/// Says that we are done, and swallows what still comes. A peer that has closed ends it at once.
+async fn linger(mut stream: Stream) {
+    let swallow = async {
+        stream.shutdown().await?;
+        let mut scrap = [0; 4096];
+        while stream.read(&mut scrap).await? > 0 {}
+        std::io::Result::Ok(())
+    };
+    match timeout(LINGER, swallow).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "connection broke while closing"),
+        Err(_) => tracing::debug!("peer did not close"),
+    }
+}

@@ -1,0 +1,37 @@
+//! How much of everything one listener gives away, with the reason for each number.
+
+use std::time::Duration;
+
+/// The bounds of one listener. The number of headers is not among them: hyper takes 100 and keeps room for exactly
+/// those on the stack, and a larger room would be allocated anew for every request.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections open at once. Each one costs a descriptor and some 10 KiB while idle; more wait in the kernel's
+    /// backlog. The default stays below the soft limit of 4,096 descriptors that a service commonly gets, and leaves
+    /// room for the store's files and the connections to the apps.
+    pub max_connections: usize,
+    /// From the end of one answer (or the start of the connection) to the end of the next request's head: idle time
+    /// counts, since hyper runs one timer for both. 75 s is what senders know from nginx's `keepalive_timeout`, so
+    /// their pools are tuned to give up first.
+    pub head_timeout: Duration,
+    /// Request line and headers together; a larger head is 431, a longer target 414. 64 KiB is eight times what most
+    /// servers take: signature and trace headers grow, and a refused head is a lost event.
+    pub max_head_bytes: usize,
+    /// How long the TLS handshake may take. Ten seconds are several round trips on a bad mobile network.
+    pub handshake_timeout: Duration,
+    /// How long a write may stand still because the peer does not read. Answers are small and fit the socket buffer,
+    /// so a peer that has read nothing for 30 s has gone.
+    pub write_stall: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_connections: 3_000,
+            head_timeout: Duration::from_secs(75),
+            max_head_bytes: 64 * 1024,
+            handshake_timeout: Duration::from_secs(10),
+            write_stall: Duration::from_secs(30),
+        }
+    }
+}

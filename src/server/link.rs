@@ -1,0 +1,183 @@
+//! One connection to somebody else, and one exchange after another on it.
+//!
+//! Whoever exchanges also drives the connection: it has no task of its own. That spares a hop between threads for each
+//! request, and a caller that gives up closes the connection by letting go. The price is that an idle connection does
+//! not notice its peer closing until somebody looks, which is why [`Link::is_usable`] is asked before each use.
+
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, timeout_at};
+
+use super::gathered::Gathered;
+
+/// The largest reply head taken, as large as the largest request head.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// Why there is no whole reply, although the other side may have taken the request.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Lost {
+    /// The deadline passed.
+    #[error("the reply did not come in time")]
+    TimedOut,
+    /// The connection ended before the reply did.
+    #[error("the connection was closed before the end of the reply")]
+    Truncated(#[source] hyper::Error),
+    /// What came is no HTTP reply, or its head is larger than 64 KiB.
+    #[error("the reply is malformed")]
+    Malformed(#[source] hyper::Error),
+    /// A `101 Switching Protocols` to a request that asked for none.
+    #[error("the reply switches to a protocol that nobody asked for")]
+    UnaskedUpgrade,
+    /// Anything else that broke the connection, a reset above all.
+    #[error("the connection broke")]
+    Broken(#[source] hyper::Error),
+}
+
+/// How an exchange fails.
+pub(super) enum Failure {
+    /// The connection was closed before a byte of the request was handed to it; here it is again.
+    Untaken(Box<Request<Full<Bytes>>>),
+    /// Bytes may have been taken. The status is known if the reply's head had come.
+    Lost { status: Option<StatusCode>, cause: Lost },
+    /// The reply's body is longer than allowed.
+    TooLong { status: StatusCode },
+}
+
+/// A connection with nothing in flight, or one that an exchange has just left in an unknown state.
+pub(super) struct Link<I>
+where
+    I: AsyncRead + AsyncWrite + Unpin,
+{
+    sender: SendRequest<Full<Bytes>>,
+    wire: Wire<I>,
+}
+
+/// The driven half. It is dropped as soon as it has ended, which gives a request that it never took back to its sender.
+struct Wire<I: AsyncRead + AsyncWrite + Unpin>(Option<Connection<TokioIo<I>, Full<Bytes>>>);
+
+impl<I: AsyncRead + AsyncWrite + Unpin> Link<I> {
+    /// Prepares a connected socket; nothing is sent.
+    pub(super) async fn open(socket: I) -> Result<Self, hyper::Error> {
+        let mut builder = Builder::new();
+        builder.preserve_header_case(true).max_header_size(MAX_HEAD_BYTES);
+        let (sender, connection) = builder.handshake(TokioIo::new(socket)).await?;
+        Ok(Self {
+            sender,
+            wire: Wire(Some(connection)),
+        })
+    }
+
+    /// Sends a request and reads the whole reply.
+    pub(super) async fn exchange(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        deadline: Instant,
+        max_reply_bytes: u64,
+    ) -> Result<Response<Bytes>, Failure> {
+        let reply = self.wire.drive(self.sender.try_send_request(request));
+        let (head, body) = match timeout_at(deadline, reply).await {
+            Ok(Ok(reply)) => reply.into_parts(),
+            Ok(Err(mut error)) => {
+                return Err(match error.take_message() {
+                    Some(request) => Failure::Untaken(Box::new(request)),
+                    None => Failure::Lost {
+                        status: None,
+                        cause: Lost::from(error.into_error()),
+                    },
+                });
+            }
+            Err(_) => {
+                return Err(Failure::Lost {
+                    status: None,
+                    cause: Lost::TimedOut,
+                });
+            }
+        };
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(Failure::Lost {
+                status: None,
+                cause: Lost::UnaskedUpgrade,
+            });
+        }
+        let status = head.status;
+        match timeout_at(deadline, self.wire.drive(read(body, status, max_reply_bytes))).await {
+            Ok(read) => Ok(Response::from_parts(head, read?)),
+            Err(_) => Err(Failure::Lost {
+                status: Some(status),
+                cause: Lost::TimedOut,
+            }),
+        }
+    }
+
+    /// Whether another request can go this way: looks, without waiting, if the peer has closed or has spoken unasked.
+    pub(super) fn is_usable(&mut self) -> bool {
+        self.wire.poll(&mut Context::from_waker(Waker::noop()));
+        self.wire.0.is_some() && self.sender.is_ready()
+    }
+}
+
+impl<I: AsyncRead + AsyncWrite + Unpin> Wire<I> {
+    /// Runs `work`, which waits for what the connection brings, and the connection beneath it.
+    async fn drive<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        std::future::poll_fn(|cx| {
+            self.poll(cx);
+            work.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) {
+        // How the connection ended is told to whoever has a request on it; without one nobody needs to know.
+        if let Some(connection) = &mut self.0
+            && let Poll::Ready(_ended) = Pin::new(connection).poll(cx)
+        {
+            self.0 = None;
+        }
+    }
+}
+
+async fn read(mut body: Incoming, status: StatusCode, max_bytes: u64) -> Result<Bytes, Failure> {
+    let expected = body.size_hint().exact();
+    let mut gathered = Gathered::None;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Failure::Lost {
+            status: Some(status),
+            cause: Lost::from(error),
+        })?;
+        let piece = frame.into_data().unwrap_or_default(); // trailers carry nothing that we pass on
+        if gathered.len_bytes() + piece.len() as u64 > max_bytes {
+            return Err(Failure::TooLong { status });
+        }
+        gathered.push(piece, expected);
+    }
+    Ok(gathered.into_bytes())
+}
+
+impl From<hyper::Error> for Lost {
+    fn from(error: hyper::Error) -> Self {
+        if error.is_parse() {
+            Self::Malformed(error)
+        } else if error.is_incomplete_message() || is_short_body(&error) {
+            Self::Truncated(error)
+        } else {
+            Self::Broken(error)
+        }
+    }
+}
+
+/// A body that ends early is an I/O error to hyper.
+fn is_short_body(error: &hyper::Error) -> bool {
+    std::error::Error::source(error)
+        .and_then(|source| source.downcast_ref::<std::io::Error>())
+        .is_some_and(|source| source.kind() == std::io::ErrorKind::UnexpectedEof)
+}

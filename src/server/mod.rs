@@ -1,0 +1,49 @@
+//! The HTTP/1.1 transport: it carries requests in, answers out, and our own requests to the apps.
+//!
+//! It knows no claims, routes or JSON, and it never decides what an answer means. It alone mentions hyper: everybody
+//! else speaks the vocabulary of the `http` and `bytes` crates and the types below.
+//!
+//! In reading order:
+//!
+//! - [`listener`], [`unix`] and [`tls`] open a door; [`stream`] is one connection's bytes, with a bound on stalls.
+//! - [`serve`] accepts and never ends on an error; [`connection`] speaks HTTP on one connection; [`framing`] refuses
+//!   what two parsers could read as two different requests; [`limits`] says how much of everything, and why.
+//! - [`request`], [`body`] and [`response`] are what a handler sees; [`gathered`] joins a body's pieces.
+//! - [`shutdown`] stops all of it by a deadline.
+//! - [`link`] is one connection to somebody else; [`pool`] keeps them by [`target`] for the proxy and the delivery,
+//!   [`call`] opens one for the command line.
+//!
+//! What holds: every wait, buffer and queue that a stranger can fill has a named limit; a request whose end is
+//! ambiguous is answered and its connection closed; no request is ever sent twice by this layer. A failure leaves
+//! nothing behind but a closed connection (and, after a kill, a socket file that the next start replaces).
+
+mod body;
+mod call;
+mod connection;
+mod framing;
+mod gathered;
+mod limits;
+mod link;
+mod listener;
+mod pool;
+mod request;
+mod response;
+mod serve;
+mod shutdown;
+mod stream;
+mod target;
+mod tls;
+mod unix;
+
+pub use body::{BodyError, BodyLimits, RequestBody};
+pub use call::{CallError, Endpoint, call};
+pub use limits::Limits;
+pub use link::Lost;
+pub use listener::{ListenError, Listener};
+pub use pool::{Pool, PoolSettings, SendError, Unreached};
+pub use request::{Peer, Request};
+pub use response::{Response, ResponseBody, close};
+pub use serve::serve;
+pub use shutdown::{Drained, Shutdown};
+pub use target::{Scheme, Target, TargetError};
+pub use tls::{Tls, TlsError};

@@ -1,0 +1,235 @@
+//! Sends requests to apps over connections that are kept for the next one.
+//!
+//! The promise that everything else builds on: a request is never sent twice. [`SendError::NeverReached`] means that
+//! the app has not seen a byte of it, [`SendError::Unknown`] that it may have seen all of it. The one case in which
+//! another connection is tried is a kept one that was closed before it was handed a byte.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
+use http_body_util::Full;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::link::{Failure, Link, Lost};
+use super::target::{Scheme, Target};
+
+/// How connections are made and kept.
+#[derive(Debug, Clone)]
+pub struct PoolSettings {
+    /// For finding the address and connecting. The apps are near: 5 s are one lost SYN and its two repeats.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept. Node.js closes after 5 s, the shortest of the common servers; keeping
+    /// for less makes it rare that a request meets a connection about to close.
+    pub idle_timeout: Duration,
+    /// Unused connections kept for each target; more are closed after use.
+    pub max_idle_per_target: usize,
+    /// The longest reply body taken.
+    pub max_reply_bytes: u64,
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(4),
+            max_idle_per_target: 64,
+            max_reply_bytes: 64 * 1024 * 1024,
+        }
+    }
+}
+
+/// Why there is no reply.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// Not a byte of the request was taken.
+    #[error("the app was not reached")]
+    NeverReached(#[source] Unreached),
+    /// The request, or a part of it, may have been taken.
+    #[error("what became of the request is unknown")]
+    Unknown {
+        /// The reply's status, if its head had come.
+        status: Option<StatusCode>,
+        /// What went wrong.
+        source: Lost,
+    },
+    /// A reply came whose body is longer than the limit; it was not read further.
+    #[error("the reply is longer than {limit_bytes} bytes")]
+    ReplyTooLong {
+        /// The reply's status.
+        status: StatusCode,
+        /// The limit that was passed.
+        limit_bytes: u64,
+    },
+}
+
+/// Why a request never left.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreached {
+    /// The target wants TLS.
+    #[error("https targets are not supported yet")]
+    Https,
+    /// Neither refused nor accepted in time.
+    #[error("connecting took too long")]
+    TimedOut,
+    /// Refused, no route, no such name, or no descriptor left for it.
+    #[error("connecting failed")]
+    Connect(#[source] io::Error),
+    /// Accepted and closed at once.
+    #[error("the connection was closed before the request")]
+    Closed,
+}
+
+type Idle = HashMap<Target, Vec<(Link<TcpStream>, Instant)>>;
+
+/// Connections by target; see the module. Clones share them.
+#[derive(Clone)]
+pub struct Pool {
+    settings: PoolSettings,
+    /// Each with the time at which it was last used, the latest last.
+    idle: Arc<Mutex<Idle>>,
+}
+
+impl Pool {
+    /// An empty pool.
+    pub fn new(settings: PoolSettings) -> Self {
+        Self {
+            settings,
+            idle: Arc::default(),
+        }
+    }
+
+    /// Sends one request and reads the whole reply, both by `deadline`. The request's target is cut to path and query;
+    /// `Host` is added if missing, `Content-Length` is always set, and no other header is touched: what hop-by-hop
+    /// headers there are is the caller's business.
+    pub async fn send(
+        &self,
+        target: &Target,
+        request: Request<Bytes>,
+        deadline: Instant,
+    ) -> Result<Response<Bytes>, SendError> {
+        let mut request = in_wire_form(target, request);
+        while let Some(link) = self.take(target) {
+            match self.exchange(link, target, request, deadline).await {
+                Err(Failure::Untaken(returned)) => request = *returned,
+                outcome => return outcome.map_err(|failure| self.told(failure)),
+            }
+        }
+        let link = self.connect(target, deadline).await.map_err(SendError::NeverReached)?;
+        self.exchange(link, target, request, deadline)
+            .await
+            .map_err(|failure| self.told(failure))
+    }
+
+    /// One exchange; the connection is kept only if the exchange left nothing behind on it.
+    async fn exchange(
+        &self,
+        mut link: Link<TcpStream>,
+        target: &Target,
+        request: Request<Full<Bytes>>,
+        deadline: Instant,
+    ) -> Result<Response<Bytes>, Failure> {
+        let reply = link.exchange(request, deadline, self.settings.max_reply_bytes).await?;
+        if link.is_usable() {
+            self.keep(target, link);
+        }
+        Ok(reply)
+    }
+
+    async fn connect(&self, target: &Target, deadline: Instant) -> Result<Link<TcpStream>, Unreached> {
+        match target.scheme() {
+            Scheme::Http => {}
+            Scheme::Https => return Err(Unreached::Https),
+        }
+        let patience = deadline.min(Instant::now() + self.settings.connect_timeout);
+        let connected = timeout_at(patience, TcpStream::connect(target.address())).await;
+        let socket = connected
+            .map_err(|_| Unreached::TimedOut)?
+            .map_err(Unreached::Connect)?;
+        socket.set_nodelay(true).map_err(Unreached::Connect)?;
+        Link::open(socket).await.map_err(|_| Unreached::Closed)
+    }
+
+    fn told(&self, failure: Failure) -> SendError {
+        match failure {
+            Failure::Untaken(_) => SendError::NeverReached(Unreached::Closed),
+            Failure::Lost { status, cause } => SendError::Unknown { status, source: cause },
+            Failure::TooLong { status } => SendError::ReplyTooLong {
+                status,
+                limit_bytes: self.settings.max_reply_bytes,
+            },
+        }
+    }
+
+    /// The kept connection used last, since it is the likeliest to be open still.
+    fn take(&self, target: &Target) -> Option<Link<TcpStream>> {
+        let mut idle = lock(&self.idle);
+        let kept = idle.get_mut(target)?;
+        while let Some((mut link, used)) = kept.pop() {
+            if used.elapsed() < self.settings.idle_timeout && link.is_usable() {
+                return Some(link);
+            }
+        }
+        None
+    }
+
+    fn keep(&self, target: &Target, link: Link<TcpStream>) {
+        let mut idle = lock(&self.idle);
+        if idle.is_empty() {
+            tokio::spawn(reap(Arc::downgrade(&self.idle), self.settings.idle_timeout));
+        }
+        let kept = idle.entry(target.clone()).or_default();
+        if kept.len() < self.settings.max_idle_per_target {
+            kept.push((link, Instant::now()));
+        }
+    }
+}
+
+/// Closes what has not been used for `idle_timeout`, and ends when nothing is kept: connections nobody wants would
+/// otherwise stay until the next request, and hold up an app that waits for its connections to close.
+async fn reap(idle: Weak<Mutex<Idle>>, idle_timeout: Duration) {
+    loop {
+        sleep(idle_timeout).await;
+        let Some(idle) = idle.upgrade() else { return };
+        let mut idle = lock(&idle);
+        for kept in idle.values_mut() {
+            kept.retain(|(_, used)| used.elapsed() < idle_timeout);
+        }
+        idle.retain(|_, kept| !kept.is_empty());
+        if idle.is_empty() {
+            return;
+        }
+    }
+}
+
+/// A panic elsewhere leaves the map whole: nothing is awaited and nothing half-done under the lock.
+fn lock(idle: &Mutex<Idle>) -> MutexGuard<'_, Idle> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn in_wire_form(target: &Target, request: Request<Bytes>) -> Request<Full<Bytes>> {
+    let mut request = request;
+    *request.version_mut() = Version::HTTP_11;
+    *request.uri_mut() = request
+        .uri()
+        .path_and_query()
+        .cloned()
+        .map_or_else(|| Uri::from_static("/"), Uri::from);
+    let length = HeaderValue::from(request.body().len());
+    let headers = request.headers_mut();
+    headers.remove(TRANSFER_ENCODING);
+    headers.insert(CONTENT_LENGTH, length);
+    if !headers.contains_key(HOST) {
+        let host =
+            HeaderValue::try_from(target.to_string()).expect("a host that was parsed from a URI is visible ASCII");
+        headers.insert(HOST, host);
+    }
+    request.map(Full::new)
+}

@@ -1,0 +1,194 @@
+//! Sockets: files and their permissions, TLS, and the number of places.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request as HttpRequest;
+use onced::server::{CallError, Endpoint, Limits, ListenError, Listener, Peer, Request, Response, Tls, TlsError, call};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+
+use crate::harness::{Raw, Server, far, ok};
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+async fn unix_server(path: &Path) -> Server {
+    Server::on(Listener::bind_unix(path, 0o660).await.unwrap(), Limits::default(), ok)
+}
+
+fn get(path: &str) -> HttpRequest<Bytes> {
+    HttpRequest::get(path).body(Bytes::new()).unwrap()
+}
+
+#[tokio::test]
+async fn a_unix_socket_has_exactly_the_mode_asked_for_and_leaves_nothing_else_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onced.sock");
+    let server = unix_server(&path).await;
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o660);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    assert_eq!(server.address, path.display().to_string());
+    let answer = call(&Endpoint::Unix(path.clone()), get("/")).await.unwrap();
+    assert_eq!(answer.body(), "ok");
+    server.shutdown.drain(far()).await;
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_unix_peer_is_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onced.sock");
+    let listener = Listener::bind_unix(&path, 0o660).await.unwrap();
+    let _server = Server::on(listener, Limits::default(), |request: Request| async move {
+        assert_eq!(request.peer, Peer::Unix);
+        Response::new("ok".into())
+    });
+    assert_eq!(call(&Endpoint::Unix(path), get("/")).await.unwrap().body(), "ok");
+}
+
+#[tokio::test]
+async fn the_socket_file_of_a_killed_daemon_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onced.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap()); // std leaves the file, as a kill does
+    let _server = unix_server(&path).await;
+    assert_eq!(call(&Endpoint::Unix(path), get("/")).await.unwrap().body(), "ok");
+}
+
+#[tokio::test]
+async fn a_live_daemon_keeps_its_socket() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onced.sock");
+    let _server = unix_server(&path).await;
+    let inode = fs::metadata(&path).unwrap().ino();
+    let refused = Listener::bind_unix(&path, 0o660).await;
+    assert!(matches!(refused, Err(ListenError::InUse { .. })), "{refused:?}");
+    assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_socket_is_not_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notes.txt");
+    fs::write(&path, "precious").unwrap();
+    let refused = Listener::bind_unix(&path, 0o660).await;
+    assert!(matches!(refused, Err(ListenError::NotASocket { .. })), "{refused:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}
+
+#[tokio::test]
+async fn a_stopping_daemon_does_not_remove_its_successors_socket() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onced.sock");
+    let first = Listener::bind_unix(&path, 0o660).await.unwrap();
+    fs::remove_file(&path).unwrap();
+    let _second = unix_server(&path).await;
+    drop(first);
+    assert_eq!(call(&Endpoint::Unix(path), get("/")).await.unwrap().body(), "ok");
+}
+
+#[tokio::test]
+async fn a_call_to_nobody_names_the_endpoint() {
+    let endpoint = Endpoint::Unix("/nonexistent/onced.sock".into());
+    let error = call(&endpoint, get("/")).await.unwrap_err();
+    assert!(matches!(error, CallError::Connect { .. }), "{error:?}");
+    assert_eq!(error.to_string(), "/nonexistent/onced.sock cannot be reached");
+}
+
+#[tokio::test]
+async fn a_call_over_tcp_is_answered() {
+    let server = Server::start(ok).await;
+    assert_eq!(
+        call(&Endpoint::Tcp(server.address), get("/")).await.unwrap().body(),
+        "ok"
+    );
+}
+
+#[tokio::test]
+async fn a_connection_beyond_the_last_place_waits_for_one() {
+    let server = Server::with_limits(
+        Limits {
+            max_connections: 1,
+            ..Limits::default()
+        },
+        ok,
+    )
+    .await;
+    let mut first = server.connect().await;
+    first.send(GET).await;
+    first.answer().await;
+    let mut second = server.connect().await;
+    second.send(GET).await;
+    first.send(GET).await; // answered although `second` has asked before
+    assert_eq!(first.answer().await.body(), "ok");
+    drop(first);
+    assert_eq!(second.answer().await.body(), "ok");
+}
+
+/// A self-signed certificate for `localhost`, made for these tests and used nowhere else.
+fn tls_file(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server").join(name)
+}
+
+async fn tls_server() -> Server {
+    let tls = Tls::load(&tls_file("certificate.pem"), &tls_file("key.pem")).unwrap();
+    Server::on(
+        Listener::bind_tcp("127.0.0.1:0", Some(tls)).await.unwrap(),
+        Limits::default(),
+        ok,
+    )
+}
+
+fn tls_client() -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(tls_file("certificate.pem")).unwrap())
+        .unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    TlsConnector::from(Arc::new(config))
+}
+
+/// Those who connect and say nothing must not keep others from their handshake.
+#[tokio::test]
+async fn tls_is_served_while_other_handshakes_stand_still() {
+    let server = tls_server().await;
+    let _silent = [server.connect().await, server.connect().await];
+    let socket = TcpStream::connect(&server.address).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut client = Raw(tls_client().connect(name, socket).await.unwrap());
+    client.send(GET).await;
+    assert_eq!(client.answer().await.body(), "ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_stands_still_is_given_up() {
+    let server = tls_server().await;
+    let mut silent = server.connect().await;
+    let began = tokio::time::Instant::now();
+    silent.assert_closed().await;
+    assert_eq!(began.elapsed(), Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_certificate_or_key_that_cannot_be_used_says_which() {
+    let (certificate, key) = (tls_file("certificate.pem"), tls_file("key.pem"));
+    let missing = Path::new("/nonexistent.pem");
+    assert!(matches!(Tls::load(missing, &key), Err(TlsError::Certificate { .. })));
+    assert!(matches!(Tls::load(&certificate, missing), Err(TlsError::Key { .. })));
+    assert!(matches!(Tls::load(&key, &key), Err(TlsError::NoCertificate { .. })));
+    assert!(matches!(
+        Tls::load(&certificate, &certificate),
+        Err(TlsError::Key { .. })
+    ));
+}

@@ -1,5 +1,6 @@
 //! onced: claims and a webhook proxy for one Linux VM.
 
+pub mod api;
 pub mod chain;
 pub mod claim;
 pub mod clock;

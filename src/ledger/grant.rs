@@ -18,6 +18,12 @@ impl Grant {
         }
     }
 
+    /// Hands the release over: whoever holds the receipt calls it if the answer was not written.
+    pub fn into_receipt(mut self) -> impl FnOnce() + Send + 'static {
+        let inner = self.inner.take();
+        move || drop(Self { inner })
+    }
+
     /// The caller has it, or there was nothing to have.
     pub fn keep(&mut self) {
         self.inner = None;

@@ -150,7 +150,7 @@ impl Ledger {
                 }) => return answer.map(|answer| (answer, Some(grant))),
                 Ok(Answer {
                     outcome: Outcome::InProgress { expires_at, .. },
-                    degraded,
+                    ..
                 }) => {
                     grant.keep();
                     let over = self.clock().now() >= deadline;

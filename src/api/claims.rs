@@ -1,0 +1,121 @@
+//! Reading claims back, one or many, and forgetting one.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::StatusCode;
+use percent_encoding::percent_decode_str;
+
+use super::Api;
+use super::access::Caller;
+use super::answer::{self, Told, claim_body, condition};
+use super::parse::{any_namespace, key_in};
+use super::problem::Problem;
+use super::settings::Scope;
+use super::wire::ListBody;
+use crate::claim::Key;
+use crate::ledger::Ask;
+use crate::server::Response;
+use crate::store::{Selection, StateName};
+
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1_000;
+
+/// Reads one claim.
+pub(super) async fn read(api: &Arc<Api>, caller: &Caller<'_>, namespace: &str, key: &str) -> Result<Response, Problem> {
+    caller.needs(Scope::Claim)?;
+    let key = key_of(caller, namespace, key)?;
+    let reading = api.ledger.read(key.clone()).await?;
+    let clock = api.ledger.clock();
+    let body = reading
+        .record
+        .and_then(|record| claim_body(&key, &record, reading.degraded, clock));
+    Ok(answer::respond(StatusCode::OK, &body.ok_or(Problem::Absent)?))
+}
+
+/// Forgets one claim, whatever it is.
+pub(super) async fn forget(
+    api: &Arc<Api>,
+    caller: &Caller<'_>,
+    namespace: &str,
+    key: &str,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Operate)?;
+    let key = key_of(caller, namespace, key)?;
+    let answer = api.ledger.ask(key, Ask::Forget).await?;
+    Ok(answer::told(Ok(Told::of(&answer, false, api.ledger.clock()))))
+}
+
+/// Reads a page of claims.
+pub(super) async fn list(api: &Arc<Api>, caller: &Caller<'_>, query: Option<&str>) -> Result<Response, Problem> {
+    caller.needs(Scope::Operate)?;
+    let selection = selection(query.unwrap_or_default())?;
+    if let Some(namespace) = &selection.namespace {
+        caller.needs_namespace(namespace.as_str())?;
+    }
+    let page = api.ledger.list(selection).await?;
+    let (clock, degraded) = (api.ledger.clock(), api.ledger.store().fault());
+    let seen = page.records.iter().filter(|(key, _)| caller.sees(key.namespace()));
+    let body = ListBody {
+        claims: seen
+            .filter_map(|(key, record)| claim_body(key, record, degraded, clock))
+            .collect(),
+        next: page.next.map(|key| BASE64_URL_SAFE_NO_PAD.encode(key.as_bytes())),
+        condition: condition(degraded),
+    };
+    Ok(answer::respond(StatusCode::OK, &body))
+}
+
+fn key_of(caller: &Caller<'_>, namespace: &str, key: &str) -> Result<Key, Problem> {
+    let namespace = any_namespace(&decoded("namespace", namespace)?)?;
+    caller.needs_namespace(namespace.as_str())?;
+    key_in(&namespace, &decoded("key", key)?)
+}
+
+/// Percent-decoded, once.
+fn decoded(field: &'static str, text: &str) -> Result<String, Problem> {
+    let bytes = percent_decode_str(text).decode_utf8();
+    bytes
+        .map(Into::into)
+        .map_err(|_| Problem::field(field, "must be UTF-8"))
+}
+
+fn selection(query: &str) -> Result<Selection, Problem> {
+    let mut selection = Selection {
+        limit: DEFAULT_LIMIT,
+        ..Selection::default()
+    };
+    let mut seen = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if seen.contains(&name) {
+            return Err(Problem::field(name.to_owned(), "must not come twice"));
+        }
+        seen.push(name);
+        match name {
+            "namespace" => selection.namespace = Some(any_namespace(&decoded("namespace", value)?)?),
+            "state" => selection.state = Some(state(value)?),
+            "after" => selection.after = Some(after(value)?),
+            "limit" => selection.limit = limit(value)?,
+            other => return Err(Problem::field(other.to_owned(), "is not known here")),
+        }
+    }
+    Ok(selection)
+}
+
+fn state(value: &str) -> Result<StateName, Problem> {
+    let state = StateName::ALL.into_iter().find(|state| state.as_str() == value);
+    state.ok_or_else(|| Problem::field("state", "must be held, free or done"))
+}
+
+fn limit(value: &str) -> Result<usize, Problem> {
+    let limit = value.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+    limit.ok_or_else(|| Problem::field("limit", format_args!("must be 1 to {MAX_LIMIT}")))
+}
+
+fn after(value: &str) -> Result<Key, Problem> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(value).ok();
+    let key = bytes.as_deref().and_then(Key::from_bytes);
+    key.ok_or_else(|| Problem::field("after", "must be the next of an earlier page"))
+}

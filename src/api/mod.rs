@@ -1,0 +1,175 @@
+//! The control API: what apps on the machine and the command line ask, over HTTP and JSON.
+//!
+//! A request passes, in this order: its path and method are known ([`Endpoint`]), it is no browser's, its caller may
+//! ([`access`]), its body is read, it is parsed into an ask that cannot be wrong ([`parse`]), the ledger decides it, and
+//! the outcome becomes a status and a body ([`answer`]). Whatever stops it on the way is a [`problem`]. Nothing here
+//! decides anything about a key, and nothing is stored before all of it has passed.
+
+mod access;
+mod answer;
+mod claims;
+mod openapi;
+mod parse;
+mod problem;
+mod settings;
+mod verbs;
+mod wire;
+
+use std::sync::Arc;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, StatusCode};
+use tokio_util::sync::CancellationToken;
+
+pub use settings::{ApiSettings, BearerToken, BearerTokenError, MIN_BEARER_BYTES, Scope, TlsFiles, TokenSettings};
+
+use crate::ledger::Ledger;
+use crate::metrics::{self, Metrics};
+use crate::server::{Request, Response, ResponseBody};
+use problem::Problem;
+use wire::{ReadyBody, VerbName};
+
+/// The control API of one daemon.
+#[derive(Debug)]
+pub struct Api {
+    ledger: Arc<Ledger>,
+    metrics: Arc<Metrics>,
+    settings: ApiSettings,
+    /// Cancelled when the daemon begins to stop: it is not ready any more.
+    stopping: CancellationToken,
+}
+
+/// What a path stands for.
+enum Endpoint<'a> {
+    Verb(VerbName),
+    Batch,
+    /// The namespace and the key as they stand in the path, percent-encoded.
+    Claim(&'a str, &'a str),
+    Claims,
+    Live,
+    Ready,
+    Metrics,
+    OpenApi,
+}
+
+impl<'a> Endpoint<'a> {
+    fn of(path: &'a str) -> Option<Self> {
+        Some(match path {
+            "/v1/claim" => Self::Verb(VerbName::Claim),
+            "/v1/confirm" => Self::Verb(VerbName::Confirm),
+            "/v1/release" => Self::Verb(VerbName::Release),
+            "/v1/extend" => Self::Verb(VerbName::Extend),
+            "/v1/batch" => Self::Batch,
+            "/v1/claims" => Self::Claims,
+            "/healthz" => Self::Live,
+            "/readyz" => Self::Ready,
+            "/metrics" => Self::Metrics,
+            "/openapi.json" => Self::OpenApi,
+            other => {
+                let (namespace, key) = other.strip_prefix("/v1/claims/")?.split_once('/')?;
+                if key.contains('/') {
+                    return None;
+                }
+                Self::Claim(namespace, key)
+            }
+        })
+    }
+
+    fn allow(&self) -> &'static str {
+        match self {
+            Self::Verb(_) | Self::Batch => "POST",
+            Self::Claim(..) => "GET, DELETE",
+            Self::Claims | Self::Live | Self::Ready | Self::Metrics | Self::OpenApi => "GET",
+        }
+    }
+}
+
+impl Api {
+    /// The API over a ledger.
+    #[must_use]
+    pub fn new(ledger: Arc<Ledger>, metrics: Arc<Metrics>, settings: ApiSettings, stopping: CancellationToken) -> Self {
+        Self {
+            ledger,
+            metrics,
+            settings,
+            stopping,
+        }
+    }
+
+    /// Answers a request.
+    pub async fn handle(self: Arc<Self>, request: Request) -> Response {
+        let answered = self.route(request).await;
+        answered.unwrap_or_else(|problem| problem.response())
+    }
+
+    async fn route(self: Arc<Self>, request: Request) -> Result<Response, Problem> {
+        let path = request.head.uri.path().to_owned();
+        let endpoint = Endpoint::of(&path).ok_or(Problem::NotFound)?;
+        let allow = endpoint.allow();
+        if !allow.split(", ").any(|method| method == request.head.method.as_str()) {
+            return Err(Problem::Method { allow });
+        }
+        let headers = &request.head.headers;
+        match endpoint {
+            Endpoint::Live => return Ok(answer::respond(StatusCode::OK, &serde_json::json!({ "status": "ok" }))),
+            Endpoint::Ready => return Ok(self.ready()),
+            _ => access::refuse_browsers(&self.settings, request.peer, headers)?,
+        }
+        if let Endpoint::Metrics = endpoint {
+            self.may_read_metrics(&request)?;
+            return Ok(self.metrics());
+        }
+        let caller = access::caller(&self.settings, request.peer, headers)?;
+        match endpoint {
+            Endpoint::Verb(verb) => verbs::one(&self, &caller, verb, request).await,
+            Endpoint::Batch => verbs::batch(&self, &caller, request).await,
+            Endpoint::Claim(namespace, key) if request.head.method == Method::DELETE => {
+                claims::forget(&self, &caller, namespace, key).await
+            }
+            Endpoint::Claim(namespace, key) => claims::read(&self, &caller, namespace, key).await,
+            Endpoint::Claims => claims::list(&self, &caller, request.head.uri.query()).await,
+            Endpoint::OpenApi => Ok(openapi::response()),
+            Endpoint::Live | Endpoint::Ready | Endpoint::Metrics => Err(Problem::Internal),
+        }
+    }
+
+    /// Open on loopback and on the socket; from elsewhere with a token that may operate.
+    fn may_read_metrics(&self, request: &Request) -> Result<(), Problem> {
+        match request.peer {
+            crate::server::Peer::Tcp(address) if !address.ip().is_loopback() => {
+                access::caller(&self.settings, request.peer, &request.head.headers)?.needs(Scope::Operate)
+            }
+            crate::server::Peer::Tcp(_) | crate::server::Peer::Unix => Ok(()),
+        }
+    }
+
+    fn metrics(&self) -> Response {
+        let mut response = Response::new(ResponseBody::from(self.metrics.render().into_bytes()));
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+        response
+    }
+
+    fn ready(&self) -> Response {
+        let mut reasons = Vec::new();
+        if self.stopping.is_cancelled() {
+            reasons.push("stopping".to_owned());
+        }
+        if let Some(fault) = self.ledger.store().fault() {
+            reasons.push(format!("store: {fault}"));
+        }
+        let status = if reasons.is_empty() {
+            StatusCode::OK
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
+        };
+        answer::respond(
+            status,
+            &ReadyBody {
+                ready: reasons.is_empty(),
+                reasons,
+            },
+        )
+    }
+}

@@ -1,0 +1,144 @@
+//! From JSON text to an ask that cannot be wrong: every field at its limits, every fault with the field's name.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::problem::Problem;
+use super::wire::{ClaimRequest, ConfirmRequest, ExtendRequest, ReleaseRequest, VerbName};
+use crate::claim::{Fingerprint, Key, KeyError, Namespace, Owner, ROUTE_PREFIX, Token, Ttl, WorkResult};
+use crate::ledger::{Ask, AskClaim};
+use crate::quantity::parse_duration;
+
+/// A command on a key, and how long a claim may wait.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) key: Key,
+    pub(super) ask: Ask,
+    pub(super) wait: Option<Duration>,
+}
+
+/// Reads the request of a verb.
+pub(super) fn verb(verb: VerbName, json: &[u8]) -> Result<Parsed, Problem> {
+    match verb {
+        VerbName::Claim => claim(from_json(json)?),
+        VerbName::Confirm => confirm(from_json(json)?),
+        VerbName::Release => release(from_json(json)?),
+        VerbName::Extend => extend(from_json(json)?),
+    }
+}
+
+/// Reads JSON into its wire form. Fast where all is well; where it is not, a second look finds the field.
+pub(super) fn from_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Problem> {
+    serde_json::from_slice(json).map_err(|first| {
+        let mut second = serde_json::Deserializer::from_slice(json);
+        match serde_path_to_error::deserialize::<_, T>(&mut second) {
+            Err(error) if error.inner().is_data() && error.path().iter().next().is_some() => {
+                Problem::field(error.path().to_string(), format_args!("is wrong: {}", error.inner()))
+            }
+            _ => Problem::Json {
+                detail: format!("the body is not a request: {first}"),
+            },
+        }
+    })
+}
+
+fn claim(request: ClaimRequest) -> Result<Parsed, Problem> {
+    is_verb(request.command, VerbName::Claim)?;
+    let key = key(&request.namespace, &request.key)?;
+    let ask = Ask::Claim(AskClaim {
+        token: request.token.as_deref().map(token).transpose()?,
+        processing_ttl: ttl("processing_ttl", request.processing_ttl.as_deref())?,
+        fingerprint: optional("fingerprint", request.fingerprint.as_deref(), Fingerprint::parse)?,
+        owner: optional("owner", request.owner.as_deref(), Owner::parse)?,
+    });
+    let wait = optional("wait", request.wait.as_deref(), parse_duration)?;
+    Ok(Parsed { key, ask, wait })
+}
+
+fn confirm(request: ConfirmRequest) -> Result<Parsed, Problem> {
+    is_verb(request.command, VerbName::Confirm)?;
+    let key = key(&request.namespace, &request.key)?;
+    let ask = Ask::Confirm {
+        token: request.token.as_deref().map(token).transpose()?,
+        confirmed_ttl: ttl("confirmed_ttl", request.confirmed_ttl.as_deref())?,
+        result: optional(
+            "result",
+            request.result.as_ref().map(|result| result.0.get()),
+            WorkResult::from_json,
+        )?,
+    };
+    Ok(Parsed { key, ask, wait: None })
+}
+
+fn release(request: ReleaseRequest) -> Result<Parsed, Problem> {
+    is_verb(request.command, VerbName::Release)?;
+    let key = key(&request.namespace, &request.key)?;
+    Ok(Parsed {
+        key,
+        ask: Ask::Release {
+            token: token(&request.token)?,
+        },
+        wait: None,
+    })
+}
+
+fn extend(request: ExtendRequest) -> Result<Parsed, Problem> {
+    is_verb(request.command, VerbName::Extend)?;
+    let key = key(&request.namespace, &request.key)?;
+    let token = token(&request.token)?;
+    let processing_ttl = ttl("processing_ttl", request.processing_ttl.as_deref())?;
+    Ok(Parsed {
+        key,
+        ask: Ask::Extend { token, processing_ttl },
+        wait: None,
+    })
+}
+
+/// `command` may stand in a single request too, as long as it says the same as the path.
+fn is_verb(command: Option<VerbName>, verb: VerbName) -> Result<(), Problem> {
+    match command {
+        Some(command) if command != verb => Err(Problem::field("command", format_args!("must be {}", verb.as_str()))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn key(namespace: &str, id: &str) -> Result<Key, Problem> {
+    if namespace.starts_with(ROUTE_PREFIX) {
+        return Err(Problem::ReservedNamespace);
+    }
+    let namespace = Namespace::parse(namespace).map_err(|error| Problem::field("namespace", error))?;
+    key_in(&namespace, id)
+}
+
+/// The key of an id in a namespace that is known to be one.
+pub(super) fn key_in(namespace: &Namespace, id: &str) -> Result<Key, Problem> {
+    Key::new(namespace, id).map_err(|error| Problem::field("key", error))
+}
+
+/// A namespace to read or forget in: the proxy's are allowed.
+pub(super) fn any_namespace(text: &str) -> Result<Namespace, Problem> {
+    Namespace::parse_any(text).map_err(|error: KeyError| Problem::field("namespace", error))
+}
+
+fn token(text: &str) -> Result<Token, Problem> {
+    Token::parse(text).map_err(|error| Problem::field("token", error))
+}
+
+fn ttl<const MAX_MS: u64>(field: &'static str, text: Option<&str>) -> Result<Option<Ttl<MAX_MS>>, Problem> {
+    let Some(length) = optional(field, text, parse_duration)? else {
+        return Ok(None);
+    };
+    Ttl::new(length).map(Some).map_err(|error| Problem::field(field, error))
+}
+
+fn optional<'a, T, E: std::fmt::Display>(
+    field: impl Into<Cow<'static, str>>,
+    text: Option<&'a str>,
+    parse: impl FnOnce(&'a str) -> Result<T, E>,
+) -> Result<Option<T>, Problem> {
+    text.map(parse)
+        .transpose()
+        .map_err(|error| Problem::field(field, error))
+}

@@ -1,0 +1,369 @@
+//! The wire form of requests and answers: what JSON looks like, and nothing of what it means.
+//!
+//! The OpenAPI document is generated from these types ([`super::openapi`]). Unknown fields are errors, and so is a field
+//! that comes twice: a request that means two things is not one request.
+
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// Claims a key.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClaimRequest {
+    /// In a batch: the verb.
+    pub(super) command: Option<VerbName>,
+    /// 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
+    pub(super) namespace: String,
+    /// 1 to 512 bytes of UTF-8 without control characters.
+    #[schema(min_length = 1, max_length = 512)]
+    pub(super) key: String,
+    /// A token of the caller's own, one per attempt: 22 to 128 visible ASCII characters.
+    #[schema(min_length = 22, max_length = 128)]
+    pub(super) token: Option<String>,
+    /// How long the claim lives unfinished, such as `120s`; at most 24 hours.
+    #[schema(pattern = "^[0-9]+(ms|s|m|h|d)$")]
+    pub(super) processing_ttl: Option<String>,
+    /// The caller's hash of the payload.
+    #[schema(min_length = 1, max_length = 128)]
+    pub(super) fingerprint: Option<String>,
+    /// A label for people.
+    #[schema(min_length = 1, max_length = 128)]
+    pub(super) owner: Option<String>,
+    /// How long to wait while somebody else holds the key, such as `5s`; at most 30 seconds count. Not in a batch.
+    #[schema(pattern = "^[0-9]+(ms|s|m|h|d)$")]
+    pub(super) wait: Option<String>,
+}
+
+/// Says that the work is done.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConfirmRequest {
+    /// In a batch: the verb.
+    pub(super) command: Option<VerbName>,
+    /// 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
+    pub(super) namespace: String,
+    /// 1 to 512 bytes of UTF-8 without control characters.
+    #[schema(min_length = 1, max_length = 512)]
+    pub(super) key: String,
+    /// The holder's token, so that the answer can tell an overrun.
+    #[schema(min_length = 22, max_length = 128)]
+    pub(super) token: Option<String>,
+    /// How long the finished key is remembered, such as `7d`; at most 90 days.
+    #[schema(pattern = "^[0-9]+(ms|s|m|h|d)$")]
+    pub(super) confirmed_ttl: Option<String>,
+    /// Any JSON of at most 2 KiB, for those who come later.
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) result: Option<UniqueJson>,
+}
+
+/// Gives the key back.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReleaseRequest {
+    /// In a batch: the verb.
+    pub(super) command: Option<VerbName>,
+    /// 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
+    pub(super) namespace: String,
+    /// 1 to 512 bytes of UTF-8 without control characters.
+    #[schema(min_length = 1, max_length = 512)]
+    pub(super) key: String,
+    /// The holder's token.
+    #[schema(min_length = 22, max_length = 128)]
+    pub(super) token: String,
+}
+
+/// Asks for more time.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExtendRequest {
+    /// In a batch: the verb.
+    pub(super) command: Option<VerbName>,
+    /// 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
+    pub(super) namespace: String,
+    /// 1 to 512 bytes of UTF-8 without control characters.
+    #[schema(min_length = 1, max_length = 512)]
+    pub(super) key: String,
+    /// The holder's token.
+    #[schema(min_length = 22, max_length = 128)]
+    pub(super) token: String,
+    /// How long from now, such as `120s`; at most 24 hours.
+    #[schema(pattern = "^[0-9]+(ms|s|m|h|d)$")]
+    pub(super) processing_ttl: Option<String>,
+}
+
+/// Several commands, in order, in one commit.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BatchRequest<'a> {
+    /// 1 to 1,000 requests, each with its `command`.
+    #[serde(borrow)]
+    #[schema(value_type = Vec<BatchCommand>, min_items = 1, max_items = 1000)]
+    pub(super) commands: Vec<&'a RawValue>,
+}
+
+/// One command of a batch: the request of a verb, with that verb in `command`. For the document alone.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(
+    dead_code,
+    reason = "it is only described: a batch is parsed command by command, so that a bad one fails alone"
+)]
+pub(super) enum BatchCommand {
+    Claim(ClaimRequest),
+    Confirm(ConfirmRequest),
+    Release(ReleaseRequest),
+    Extend(ExtendRequest),
+}
+
+/// The verb of a command in a batch; everything else of it is looked at later.
+#[derive(Debug, Deserialize)]
+pub(super) struct Tagged {
+    pub(super) command: VerbName,
+}
+
+/// A verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum VerbName {
+    Claim,
+    Confirm,
+    Release,
+    Extend,
+}
+
+impl VerbName {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Confirm => "confirm",
+            Self::Release => "release",
+            Self::Extend => "extend",
+        }
+    }
+}
+
+/// What a command came to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub(super) enum OutcomeBody<'a> {
+    /// The caller is the holder.
+    Claimed {
+        first_delivery: bool,
+        token: &'a str,
+        attempt: u32,
+        fence: u64,
+        previous: PreviousName,
+        repeated: bool,
+        /// RFC 3339 with milliseconds.
+        expires_at: String,
+        expires_in_ms: u64,
+        #[serde(flatten)]
+        condition: Condition,
+    },
+    /// Somebody else is.
+    InProgress {
+        first_delivery: bool,
+        attempt: u32,
+        expires_at: String,
+        expires_in_ms: u64,
+        retry_after_ms: u64,
+        #[serde(flatten)]
+        condition: Condition,
+    },
+    /// The key is finished.
+    Done {
+        first_delivery: bool,
+        attempt: u32,
+        confirmed_at: String,
+        expires_at: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<serde_json::Value>)]
+        result: Option<&'a RawValue>,
+        #[serde(flatten)]
+        condition: Condition,
+    },
+    /// The key is known with another payload.
+    Mismatch {
+        #[serde(flatten)]
+        condition: Condition,
+    },
+    /// The key is finished now, or was before.
+    Confirmed {
+        overrun: bool,
+        attempt: u32,
+        expires_at: String,
+        #[serde(flatten)]
+        condition: Condition,
+    },
+    /// The caller holds the key no longer.
+    Released {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+        #[serde(flatten)]
+        condition: Condition,
+    },
+    /// The caller holds the key for longer.
+    Extended {
+        attempt: u32,
+        expires_at: String,
+        expires_in_ms: u64,
+        #[serde(flatten)]
+        condition: Condition,
+    },
+    /// The caller is not the holder.
+    NotHolder {
+        #[serde(flatten)]
+        condition: Condition,
+    },
+    /// Nothing is remembered of the key any more.
+    Forgotten {
+        /// Whether anything was.
+        existed: bool,
+        #[serde(flatten)]
+        condition: Condition,
+    },
+}
+
+/// Whether an answer can be relied on.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(super) struct Condition {
+    /// The answer comes from memory, because the store is down.
+    pub(super) degraded: bool,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<&'static str>,
+}
+
+/// What became of the attempt before.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum PreviousName {
+    None,
+    Released,
+    Expired,
+}
+
+/// The answers to a batch, in the order of its commands.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct BatchBody<'a> {
+    /// Each answer with the status that it would have had alone.
+    #[schema(value_type = Vec<serde_json::Value>)]
+    pub(super) answers: Vec<&'a RawValue>,
+}
+
+/// A claim read back.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ClaimBody {
+    pub(super) namespace: String,
+    pub(super) key: String,
+    /// `held`, `free` or `done`.
+    pub(super) state: &'static str,
+    pub(super) attempt: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) claimed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) confirmed_at: Option<String>,
+    pub(super) expires_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) result: Option<Box<RawValue>>,
+    #[serde(flatten)]
+    pub(super) condition: Condition,
+}
+
+/// A page of claims.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ListBody {
+    pub(super) claims: Vec<ClaimBody>,
+    /// What to pass as `after` for the next page; null on the last one.
+    pub(super) next: Option<String>,
+    #[serde(flatten)]
+    pub(super) condition: Condition,
+}
+
+/// Whether the daemon is ready.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ReadyBody {
+    pub(super) ready: bool,
+    /// Why not.
+    pub(super) reasons: Vec<String>,
+}
+
+/// JSON kept as it was written, in which no object has a key twice.
+#[derive(Debug)]
+pub(super) struct UniqueJson(pub(super) Box<RawValue>);
+
+impl<'de> Deserialize<'de> for UniqueJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let checked: Result<Checked, _> = serde_json::from_str(raw.get());
+        checked.map(|Checked| Self(raw)).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Walks over a value and fails where an object has a key twice.
+struct Checked;
+
+impl<'de> Deserialize<'de> for Checked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Check)
+    }
+}
+
+struct Check;
+
+impl<'de> Visitor<'de> for Check {
+    type Value = Checked;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Checked, E> {
+        Ok(Checked)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Checked, E> {
+        Ok(Checked)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Checked, E> {
+        Ok(Checked)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Checked, E> {
+        Ok(Checked)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Checked, E> {
+        Ok(Checked)
+    }
+
+    fn visit_unit<E>(self) -> Result<Checked, E> {
+        Ok(Checked)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Checked, A::Error> {
+        while items.next_element::<Checked>()?.is_some() {}
+        Ok(Checked)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Checked, A::Error> {
+        let mut names = std::collections::HashSet::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            entries.next_value::<Checked>()?;
+            if let Some(twice) = names.replace(name) {
+                return Err(serde::de::Error::custom(format_args!("duplicate field `{twice}`")));
+            }
+        }
+        Ok(Checked)
+    }
+}

@@ -24,7 +24,7 @@ mod redis;
 mod report;
 mod server;
 
-use std::{env, error::Error, path::PathBuf, process::ExitCode, time::Duration};
+use std::{env, error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Parser;
 
@@ -63,7 +63,7 @@ struct Options {
     unix: bool,
     /// Numbers of connections
     #[arg(long, value_delimiter = ',', default_value = "1,64,256")]
-    connections: Vec<usize>,
+    connections: Vec<NonZeroUsize>,
     /// Live claims for the figures of memory and start; 0 leaves them out
     #[arg(long, default_value_t = 1_000_000)]
     claims: usize,
@@ -179,7 +179,8 @@ impl Options {
         let mut rows = Vec::new();
         for (round, _) in rounds.into_iter().filter(|(_, wanted)| *wanted) {
             for durability in [Durability::Always, Durability::Interval] {
-                rows.extend(self.connections.iter().map(|&connections| Duel {
+                let connections = self.connections.iter().map(|connections| connections.get());
+                rows.extend(connections.map(|connections| Duel {
                     round,
                     durability,
                     connections,

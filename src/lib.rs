@@ -1,6 +1,9 @@
 //! onced: claims and a webhook proxy for one Linux VM.
 
+pub mod api;
 pub mod claim;
+pub mod daemon;
 pub mod ledger;
+pub mod proxy;
 pub mod quantity;
 pub mod store;

@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod claim;
+pub mod config;
 pub mod daemon;
 pub mod ledger;
 pub mod proxy;

@@ -16,6 +16,9 @@ pub(super) fn read(
     has_routes: bool,
     addresses: &mut Unique,
 ) -> Result<HooksSettings, Reported> {
+    // Without routes nothing is opened, so that nobody's address is taken.
+    let mut unopened = Unique::default();
+    let addresses = if has_routes { addresses } else { &mut unopened };
     let listen = listeners::addresses(&mut section, DEFAULT_LISTEN, addresses);
     let public_url = section.parse("public_url", PublicUrl::parse);
     let trusted_proxies = section.list("trusted_proxies", Network::parse);

@@ -142,7 +142,7 @@ impl<'a> Section<'a> {
     }
 
     /// Reports a key that a later version takes, so that nobody looks for a typing error.
-    pub(super) fn later(&self, key: &str) {
+    fn later(&self, key: &str) {
         if let Some(item) = self.item(key) {
             item.fault(NOT_YET);
         }

@@ -127,6 +127,12 @@ fn a_listener_can_be_switched_off() {
 }
 
 #[test]
+fn without_routes_the_senders_address_is_free_for_the_api() {
+    let config = parse("[api]\nlisten = \"127.0.0.1:8600\"\n", &environment(&[])).unwrap();
+    assert_eq!(config.api.listen, config.hooks.listen);
+}
+
+#[test]
 fn a_short_route_is_filled_up() {
     let config = parse(MINIMAL_ROUTE, &environment(&[("WHSEC", "whsec_1")])).unwrap();
     let [route] = config.routes.as_slice() else {

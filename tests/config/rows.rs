@@ -76,10 +76,6 @@ pub(super) const ALONE: &[(&str, &str)] = &[
         "2: api.listen: reaches beyond loopback, which needs tls",
     ),
     (
-        "[api]\nlisten = \"127.0.0.1:8600\"\n[hooks]\nlisten = [\"127.0.0.1:8600\"]",
-        "4: hooks.listen: is the same as api.listen",
-    ),
-    (
         "[api]\nloopback = \"all\"",
         "2: api.loopback: must be \"claim\" or \"operate\" or \"none\"",
     ),
@@ -284,6 +280,10 @@ pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
     (
         "verify = \"none\"\nevent_id = { header = \"a\" }",
         "5: route[0].secrets: are of no use with verify = \"none\"",
+    ),
+    (
+        "[api]\nlisten = \"127.0.0.1:8600\"\n[hooks]\nlisten = [\"127.0.0.1:8600\"]",
+        "10: hooks.listen: is the same as api.listen",
     ),
     (
         "[hooks]\nlisten = \"\"",

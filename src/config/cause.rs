@@ -1,0 +1,67 @@
+//! Where an effective setting comes from: what `onced check` prints beside it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::claim::Namespace;
+
+/// The part of the config that decided, or the rule that did where the config is silent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// Nothing was set.
+    BuiltIn,
+    /// `[defaults]`.
+    Defaults,
+    /// `[namespace.…]`.
+    Namespace(Namespace),
+    /// The route's own key.
+    Route,
+    /// Derived: four times the route's `max_duration`.
+    MaxDuration,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("default"),
+            Self::Defaults => f.write_str("[defaults]"),
+            Self::Namespace(name) if name.as_str().contains([':', '.']) => write!(f, "[namespace.\"{name}\"]"),
+            Self::Namespace(name) => write!(f, "[namespace.{name}]"),
+            Self::Route => f.write_str("[[route]]"),
+            Self::MaxDuration => f.write_str("4 × max_duration"),
+        }
+    }
+}
+
+/// The causes of a namespace's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceCauses {
+    /// Of the processing TTL.
+    pub processing_ttl: Cause,
+    /// Of the confirmed TTL.
+    pub confirmed_ttl: Cause,
+    /// Of what happens when the store cannot be asked.
+    pub on_store_failure: Cause,
+}
+
+/// The causes of a route's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteCauses {
+    /// Of the processing TTL.
+    pub processing_ttl: Cause,
+    /// Of the confirmed TTL; `None` where it was not set and follows from the provider.
+    pub confirmed_ttl: Option<Cause>,
+    /// Of what happens when the store cannot be asked.
+    pub on_store_failure: Cause,
+}
+
+/// Every cause of a config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Causes {
+    /// For a namespace that nothing is said about.
+    pub defaults: NamespaceCauses,
+    /// For the namespaces that have a table.
+    pub by_namespace: BTreeMap<Namespace, NamespaceCauses>,
+    /// For the routes, by name.
+    pub by_route: BTreeMap<Box<str>, RouteCauses>,
+}

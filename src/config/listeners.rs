@@ -1,0 +1,45 @@
+//! What `[api]` and `[hooks]` have in common: TCP addresses and TLS.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::faults::Reported;
+use super::item::all;
+use super::section::{Read, Section};
+use super::unique::Unique;
+use super::value;
+
+/// The addresses of `listen`, or the default; no address may be taken twice, in either section.
+pub(super) fn addresses(
+    section: &mut Section<'_>,
+    default: SocketAddr,
+    taken: &mut Unique,
+) -> Result<Vec<SocketAddr>, Reported> {
+    let listed = section.list("listen", value::listen)?;
+    let addresses = listed.map_or_else(|| vec![default], |listed| listed.into_iter().flatten().collect());
+    // Port 0 is another port each time.
+    let fixed = addresses.iter().filter(|address| address.port() != 0);
+    all(fixed.map(|address| taken.note(&address.to_string(), section, "listen")))?;
+    Ok(addresses)
+}
+
+/// `tls = { cert, key }`: the paths, if both files can be opened.
+pub(super) fn tls(section: &mut Section<'_>) -> Read<(PathBuf, PathBuf)> {
+    let Some(mut files) = section.table("tls")? else {
+        return Ok(None);
+    };
+    let cert = files.parse("cert", readable);
+    let key = files.parse("key", readable);
+    let (cert, key) = (files.required("cert", cert), files.required("key", key));
+    files.finish(&[]);
+    Ok(Some((cert?, key?)))
+}
+
+fn readable(text: &str) -> Result<PathBuf, String> {
+    let path = value::path(text)?;
+    match File::open(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    }
+}

@@ -1,0 +1,5 @@
+//! The running daemon.
+
+mod settings;
+
+pub use settings::ShutdownSettings;

@@ -1,0 +1,201 @@
+//! The three addresses of a route: the path that senders call, the URL that they know, and the app behind it.
+
+use http::Uri;
+
+/// Why a text is no path of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RoutePathError {
+    /// Requests are held against the path as they arrive, byte by byte.
+    #[error("must begin with '/' and be visible ASCII without '?' and '#' (percent-encode the rest)")]
+    Shape,
+    /// No patterns.
+    #[error("may have a '*' only as the last of a closing \"/*\"")]
+    Star,
+}
+
+/// What a request's path is held against, byte by byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoutePath {
+    /// This path alone.
+    Exact(Box<str>),
+    /// Every path that begins like this; ends with `/`.
+    Prefix(Box<str>),
+}
+
+impl RoutePath {
+    /// Reads `/hooks/stripe` or `/hooks/*`.
+    ///
+    /// # Errors
+    /// When it could match no request, or asks for a pattern.
+    pub fn parse(text: &str) -> Result<Self, RoutePathError> {
+        let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#');
+        if !text.starts_with('/') || !text.bytes().all(plain) {
+            return Err(RoutePathError::Shape);
+        }
+        let (path, is_prefix) = match text.strip_suffix('*') {
+            Some(path) => (path, true),
+            None => (text, false),
+        };
+        if path.contains('*') || (is_prefix && !path.ends_with('/')) {
+            return Err(RoutePathError::Star);
+        }
+        Ok(if is_prefix {
+            Self::Prefix(path.into())
+        } else {
+            Self::Exact(path.into())
+        })
+    }
+}
+
+/// Why a text is no public URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an http or https URL without user, query and fragment, such as https://hooks.example.com")]
+pub struct PublicUrlError;
+
+/// The URL that providers know us by, without a closing `/`: path and query of a request are appended to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicUrl(Box<str>);
+
+impl PublicUrl {
+    /// Takes the URL as it was registered; no letter of it is changed, since signatures cover them.
+    ///
+    /// # Errors
+    /// When it is no absolute URL, or has parts that a path could not follow.
+    pub fn parse(text: &str) -> Result<Self, PublicUrlError> {
+        let uri: Uri = text.parse().map_err(|_| PublicUrlError)?;
+        let web = matches!(uri.scheme_str(), Some("http" | "https"));
+        if !web || !is_bare(text, &uri) {
+            return Err(PublicUrlError);
+        }
+        Ok(Self(text.trim_end_matches('/').into()))
+    }
+
+    /// The URL.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a text is no address of an app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ForwardToError {
+    /// Nothing that could be connected to.
+    #[error("must be an http URL, such as http://127.0.0.1:3000/webhooks")]
+    Shape,
+    /// TLS towards apps.
+    #[error("https is not yet available in this version")]
+    Https,
+    /// The sender's query is appended as it came, and a password has no place in a config.
+    #[error("must have no user, query or fragment")]
+    Parts,
+}
+
+/// The address of an app: an absolute `http` URI with a host and a path, and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwardTo(Uri);
+
+impl ForwardTo {
+    /// Reads `http://127.0.0.1:3000/webhooks`.
+    ///
+    /// # Errors
+    /// When it is no such URL.
+    pub fn parse(text: &str) -> Result<Self, ForwardToError> {
+        let uri: Uri = text.parse().map_err(|_| ForwardToError::Shape)?;
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some("https") => return Err(ForwardToError::Https),
+            _ => return Err(ForwardToError::Shape),
+        }
+        if !is_bare(text, &uri) {
+            return Err(ForwardToError::Parts);
+        }
+        match uri.host() {
+            Some(host) if !host.is_empty() && uri.port_u16() != Some(0) => Ok(Self(uri)),
+            _ => Err(ForwardToError::Shape),
+        }
+    }
+
+    /// The whole URI.
+    #[must_use]
+    pub fn uri(&self) -> &Uri {
+        &self.0
+    }
+
+    /// The path, at least `/`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+}
+
+/// No user, query or fragment. `Uri` drops a fragment without a word, hence the look at the text.
+fn is_bare(text: &str, uri: &Uri) -> bool {
+    let has_user = uri
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'));
+    !has_user && uri.query().is_none() && !text.contains('#')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_exact_or_a_prefix() {
+        let exact = |path: &str| Ok(RoutePath::Exact(path.into()));
+        let prefix = |path: &str| Ok(RoutePath::Prefix(path.into()));
+        for (text, expected) in [
+            ("/hooks/stripe", exact("/hooks/stripe")),
+            ("/", exact("/")),
+            ("/a%20b/", exact("/a%20b/")),
+            ("/hooks/*", prefix("/hooks/")),
+            ("/*", prefix("/")),
+            ("", Err(RoutePathError::Shape)),
+            ("hooks", Err(RoutePathError::Shape)),
+            ("/a b", Err(RoutePathError::Shape)),
+            ("/a?b", Err(RoutePathError::Shape)),
+            ("/é", Err(RoutePathError::Shape)),
+            ("/hooks*", Err(RoutePathError::Star)),
+            ("/*/a", Err(RoutePathError::Star)),
+            ("/*/*", Err(RoutePathError::Star)),
+        ] {
+            assert_eq!(RoutePath::parse(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_app_is_an_http_url_and_nothing_more() {
+        for (text, error) in [
+            ("http://127.0.0.1:3000/webhooks/stripe", None),
+            ("http://app.internal", None),
+            ("http://[::1]:3000/", None),
+            ("https://app.internal/", Some(ForwardToError::Https)),
+            ("ftp://app.internal/", Some(ForwardToError::Shape)),
+            ("/hook", Some(ForwardToError::Shape)),
+            ("127.0.0.1:3000", Some(ForwardToError::Shape)),
+            ("http://", Some(ForwardToError::Shape)),
+            ("http://a:0/", Some(ForwardToError::Shape)),
+            ("http://me:pw@a/", Some(ForwardToError::Parts)),
+            ("http://a/?b=c", Some(ForwardToError::Parts)),
+            ("http://a/#b", Some(ForwardToError::Parts)),
+        ] {
+            assert_eq!(ForwardTo::parse(text).err(), error, "{text:?}");
+        }
+        assert_eq!(ForwardTo::parse("http://a").expect("an app").path(), "/");
+    }
+
+    #[test]
+    fn the_public_url_keeps_its_letters() {
+        for (text, expected) in [
+            ("https://hooks.example.com", Some("https://hooks.example.com")),
+            ("https://Hooks.example.com/in/", Some("https://Hooks.example.com/in")),
+            ("hooks.example.com", None),
+            ("https://hooks.example.com/?a", None),
+            ("https://hooks.example.com/#a", None),
+        ] {
+            let url = PublicUrl::parse(text).ok();
+            assert_eq!(url.as_ref().map(PublicUrl::as_str), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Configs that are taken, and what becomes of them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use onced::api::Scope;
+use onced::claim::{ConfirmedTtl, Namespace};
+use onced::config::{self, Cause, Config, explain, explain_route};
+use onced::ledger::OnStoreFailure;
+use onced::proxy::{
+    EventIdSource, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings, Tolerance,
+};
+use onced::store::SyncMode;
+
+use super::{environment, parse};
+
+const MINIMAL_ROUTE: &str = r#"
+[[route]]
+name = "stripe"
+path = "/hooks/stripe"
+provider = "stripe"
+secrets = [{ env = "WHSEC" }]
+forward_to = "http://127.0.0.1:3000/webhooks/stripe"
+"#;
+
+const FULL: &str = r#"
+[api]
+listen = ["127.0.0.1:9001", "[::1]:9001"]
+socket = "/tmp/api.sock"
+loopback = "none"
+[[api.token]]
+name = "billing"
+env = "TOKEN"
+namespaces = ["stripe", "route:shop"]
+scopes = ["claim", "operate"]
+[hooks]
+listen = "0.0.0.0:9000"
+public_url = "https://hooks.example.com/"
+trusted_proxies = ["10.0.0.0/8", "::1/128"]
+[store]
+dir = "/data"
+sync = "interval"
+cache = "16MiB"
+min_free = "0B"
+max_event_bytes = "1GiB"
+commit_deadline = "2s"
+[defaults]
+processing_ttl = "60s"
+on_store_failure = "closed"
+[namespace.stripe]
+confirmed_ttl = "4d"
+[namespace."route:shop"]
+processing_ttl = "90s"
+confirmed_ttl = "10d"
+on_store_failure = "closed"
+[[route]]
+name = "shop-a"
+path = "/shop/*"
+provider = "github"
+secrets = [{ env = "WHSEC" }, { env = "TOKEN" }]
+forward_to = "http://app.internal/"
+mode = "sync"
+max_duration = "10s"
+namespace = "shop"
+confirmed_ttl = "5d"
+tolerance = "off"
+answer_within = "8s"
+in_flight = "busy"
+on_unknown_outcome = "hold"
+on_missing_id = "hash"
+max_body = "1MiB"
+relay_dangerous_status = true
+event_id = { form = "payload", pointer = "/id" }
+[[route]]
+name = "intranet"
+path = "/intranet"
+verify = "none"
+event_id = { header = "X-Id" }
+forward_to = "http://127.0.0.1:3001"
+max_duration = "60s"
+[shutdown]
+drain = "90s"
+"#;
+
+fn full() -> Config {
+    let token = "t".repeat(30);
+    parse(FULL, &environment(&[("WHSEC", "whsec_1"), ("TOKEN", &token)])).unwrap()
+}
+
+#[test]
+fn without_a_file_everything_has_a_default() {
+    let config = config::embedded(&environment(&[]));
+    assert_eq!(config.api.listen, ["127.0.0.1:8601".parse().unwrap()]);
+    assert_eq!(config.api.socket, Some(PathBuf::from("./onced-data/onced.sock")));
+    assert_eq!(config.api.loopback, Some(Scope::Claim));
+    assert_eq!(config.hooks.listen, ["127.0.0.1:8600".parse().unwrap()]);
+    assert_eq!(config.store.dir, Path::new("./onced-data"));
+    assert_eq!(config.shutdown.drain, Duration::from_secs(5));
+    assert!(config.routes.is_empty() && config.api.tokens.is_empty());
+}
+
+#[test]
+fn systemd_says_where_store_and_socket_are() {
+    let systemd = environment(&[("STATE_DIRECTORY", "/s:/t"), ("RUNTIME_DIRECTORY", "/r")]);
+    let config = config::embedded(&systemd);
+    assert_eq!(
+        (config.store.dir, config.api.socket),
+        ("/s".into(), Some("/r/onced.sock".into()))
+    );
+
+    let config = parse("[store]\ndir = \"/d\"\n", &environment(&[])).unwrap();
+    assert_eq!(
+        config.api.socket,
+        Some("/d/onced.sock".into()),
+        "the socket goes with the store"
+    );
+}
+
+#[test]
+fn a_listener_can_be_switched_off() {
+    let config = parse(
+        "[api]\nlisten = \"\"\nsocket = \"\"\n[hooks]\nlisten = \"\"\n",
+        &environment(&[]),
+    )
+    .unwrap();
+    assert!(config.api.listen.is_empty() && config.api.socket.is_none() && config.hooks.listen.is_empty());
+}
+
+#[test]
+fn without_routes_the_senders_address_is_free_for_the_api() {
+    let config = parse("[api]\nlisten = \"127.0.0.1:8600\"\n", &environment(&[])).unwrap();
+    assert_eq!(config.api.listen, config.hooks.listen);
+}
+
+#[test]
+fn a_short_route_is_filled_up() {
+    let config = parse(MINIMAL_ROUTE, &environment(&[("WHSEC", "whsec_1")])).unwrap();
+    let [route] = config.routes.as_slice() else {
+        panic!("one route")
+    };
+    assert_eq!((&*route.name, route.namespace.as_str()), ("stripe", "route:stripe"));
+    assert_eq!(route.path, RoutePath::Exact("/hooks/stripe".into()));
+    assert_eq!(route.forward_to.path(), "/webhooks/stripe");
+    assert_eq!(route.max_duration, Duration::from_secs(30));
+    assert_eq!(route.processing_ttl.as_duration(), Duration::from_secs(120));
+    assert_eq!(
+        (route.confirmed_ttl, route.tolerance, route.answer_within),
+        (None, None, None)
+    );
+    assert_eq!(route.on_store_failure, OnStoreFailure::Open);
+    assert_eq!(route.in_flight, InFlight::Wait);
+    assert_eq!(route.on_unknown_outcome, OnUnknownOutcome::Release);
+    assert_eq!(route.on_missing_id, OnMissingId::Forward);
+    assert!(!route.relay_dangerous_status && route.max_body_bytes.is_none());
+    assert_eq!(config.shutdown.drain, Duration::from_secs(35));
+    let causes = &config.causes.by_route["stripe"];
+    assert_eq!(
+        (&causes.processing_ttl, &causes.confirmed_ttl),
+        (&Cause::MaxDuration, &None)
+    );
+}
+
+#[test]
+fn every_key_has_its_effect() {
+    let config = full();
+    assert_eq!((config.api.listen.len(), config.api.loopback), (2, None));
+    let [token] = config.api.tokens.as_slice() else {
+        panic!("one token")
+    };
+    assert!(token.token.is("t".repeat(30).as_bytes()));
+    assert_eq!(
+        (token.scope, token.namespaces.as_ref().map(Vec::len)),
+        (Scope::Operate, Some(2))
+    );
+    assert_eq!(config.hooks.public_url.unwrap().as_str(), "https://hooks.example.com");
+    assert!(config.hooks.trusted_proxies[0].contains("10.1.2.3".parse().unwrap()));
+    assert_eq!(
+        (config.store.sync, config.store.cache_bytes),
+        (SyncMode::Interval, 16 << 20)
+    );
+    assert_eq!(
+        (config.store.min_free_bytes, config.store.max_event_bytes),
+        (0, 1 << 30)
+    );
+    assert_eq!(config.store.commit_deadline, Duration::from_secs(2));
+    assert_eq!(config.shutdown.drain, Duration::from_secs(90));
+    full_route(&config.routes[0]);
+    let SenderSettings::Unverified { provider, event_id } = &config.routes[1].sender else {
+        panic!("verify = \"none\"")
+    };
+    assert_eq!(
+        (provider, event_id),
+        (&None, &EventIdSource::Header("x-id".parse().unwrap()))
+    );
+}
+
+fn full_route(route: &RouteSettings) {
+    assert_eq!(
+        (route.namespace.as_str(), &route.path),
+        ("route:shop", &RoutePath::Prefix("/shop/".into()))
+    );
+    assert_eq!(
+        (route.tolerance, route.in_flight),
+        (Some(Tolerance::Off), InFlight::Busy)
+    );
+    assert_eq!(route.on_unknown_outcome, OnUnknownOutcome::Hold);
+    assert_eq!(
+        (route.on_missing_id, route.max_body_bytes),
+        (OnMissingId::Hash, Some(1 << 20))
+    );
+    assert_eq!(
+        (route.answer_within, route.relay_dangerous_status),
+        (Some(Duration::from_secs(8)), true)
+    );
+    let SenderSettings::Verified {
+        provider,
+        secrets,
+        event_id: Some(EventIdSource::Form { field, pointer }),
+    } = &route.sender
+    else {
+        panic!("verified, with an id of its own")
+    };
+    assert_eq!((&**provider, &**field), ("github", "payload"));
+    assert_eq!(pointer.as_ref().unwrap().as_str(), "/id");
+    assert_eq!(
+        secrets.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
+        ["whsec_1", &"t".repeat(30)]
+    );
+}
+
+#[test]
+fn a_namespace_is_filled_up_from_the_defaults_and_a_route_is_not() {
+    let config = full();
+    let stripe = config.ledger.of("stripe");
+    assert_eq!(stripe.processing_ttl.as_duration(), Duration::from_secs(60));
+    assert_eq!(stripe.confirmed_ttl.as_duration(), Duration::from_secs(4 * 86_400));
+    assert_eq!(stripe.on_store_failure, OnStoreFailure::Closed);
+
+    let [shop, intranet] = config.routes.as_slice() else {
+        panic!("two routes")
+    };
+    assert_eq!(
+        shop.processing_ttl.as_duration(),
+        Duration::from_secs(90),
+        "of the namespace"
+    );
+    let days = shop.confirmed_ttl.map(ConfirmedTtl::as_duration);
+    assert_eq!(days, Some(Duration::from_secs(5 * 86_400)), "its own");
+    assert_eq!(shop.on_store_failure, OnStoreFailure::Closed, "of the namespace");
+    let namespace = Cause::Namespace(Namespace::parse_any("route:shop").unwrap());
+    let causes = &config.causes.by_route["shop-a"];
+    assert_eq!(
+        (&causes.processing_ttl, &causes.confirmed_ttl),
+        (&namespace, &Some(Cause::Route))
+    );
+
+    assert_eq!(intranet.processing_ttl.as_duration(), Duration::from_secs(240));
+    assert_eq!(
+        (intranet.confirmed_ttl, intranet.on_store_failure),
+        (None, OnStoreFailure::Open)
+    );
+}
+
+#[test]
+fn check_prints_what_holds_and_why() {
+    assert_eq!(
+        explain(&full()),
+        [
+            "api: tcp 127.0.0.1:9001, [::1]:9001, loopback without a token: none",
+            "api: unix /tmp/api.sock",
+            "api: tokens billing",
+            "hooks: tcp 0.0.0.0:9000",
+            "store: /data, sync interval, commit_deadline 2s",
+            "namespace stripe: processing_ttl 1m ([defaults]), confirmed_ttl 4d ([namespace.stripe]), \
+             on_store_failure closed ([defaults])",
+            "namespace any other: processing_ttl 1m ([defaults]), confirmed_ttl 7d (default), \
+             on_store_failure closed ([defaults])",
+            "shutdown: drain 90s",
+        ]
+    );
+    let route = &full().routes[0];
+    assert_eq!(
+        explain_route(
+            &route.name,
+            (route.processing_ttl, &Cause::Namespace(route.namespace.clone())),
+            (route.confirmed_ttl.unwrap(), &"5 days of retries"),
+        ),
+        "route shop-a: processing_ttl 90s ([namespace.\"route:shop\"]), confirmed_ttl 5d (5 days of retries)"
+    );
+}
+
+#[test]
+fn nothing_secret_is_in_what_is_printed() {
+    let config = full();
+    let printed = format!("{config:?} {:?}", explain(&config));
+    assert!(!printed.contains("whsec_1") && !printed.contains("tttt"), "{printed}");
+}

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod chain;
 pub mod claim;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;

@@ -1,5 +1,177 @@
-//! The running daemon.
+//! The running daemon: puts the parts together, and takes them apart in order.
+//!
+//! Start: store, ledger, listeners, workers, ready. A start that fails says why and leaves nothing behind. Stop, with a
+//! log line each: not ready, accept nothing more, drain to the deadline, stop the sweep, commit, close. A worker that
+//! ends while nobody asked it to ends the daemon, so that the service manager can start it anew.
 
+mod listeners;
 mod settings;
+mod watch;
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use listeners::{Bound, ListenFault};
 pub use settings::ShutdownSettings;
+
+use crate::api::Api;
+use crate::clock::Source;
+use crate::config::Config;
+use crate::ledger::Ledger;
+use crate::metrics::Metrics;
+use crate::server::Shutdown;
+use crate::store::{OpenError, Store};
+use crate::sweep;
+
+/// What the daemon stands in: the machine, or a test.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Where the time comes from.
+    pub source: Source,
+    /// Whether sled's flush is a real sync in this process ([`crate::store::force_real_sync`]).
+    pub real_sync: bool,
+}
+
+/// Why the daemon did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// A listener.
+    #[error(transparent)]
+    Listen(#[from] ListenFault),
+    /// A thread that was to start it.
+    #[error("a thread broke down")]
+    Thread(#[source] tokio::task::JoinError),
+}
+
+/// Why the daemon ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} ended")]
+pub struct Ended(&'static str);
+
+/// A daemon that serves.
+#[derive(Debug)]
+pub struct Daemon {
+    ledger: Arc<Ledger>,
+    metrics: Arc<Metrics>,
+    bound: Bound,
+    shutdown: Shutdown,
+    stopping: CancellationToken,
+    /// Tasks that never end by themselves, by name.
+    workers: JoinSet<&'static str>,
+    drain: Duration,
+}
+
+impl Daemon {
+    /// Starts a daemon. When this returns it serves.
+    ///
+    /// # Errors
+    /// Where the store cannot be opened or an address cannot be had.
+    pub async fn start(config: Config, surroundings: Surroundings) -> Result<Self, StartError> {
+        let metrics = Arc::new(Metrics::new());
+        let store = open_store(&config, surroundings, Arc::clone(&metrics)).await?;
+        let ledger = Arc::new(Ledger::new(store, config.ledger.clone(), Arc::clone(&metrics)));
+        let (shutdown, stopping) = (Shutdown::new(), CancellationToken::new());
+        let api = Api::new(
+            Arc::clone(&ledger),
+            Arc::clone(&metrics),
+            config.api.clone(),
+            stopping.clone(),
+        );
+        let bound = match listeners::serve(&config, Arc::new(api), &shutdown).await {
+            Ok(bound) => bound,
+            Err(fault) => {
+                ledger.store().close().await;
+                return Err(fault.into());
+            }
+        };
+        let mut workers = JoinSet::new();
+        let (swept, counted) = (Arc::clone(&ledger), Arc::clone(&metrics));
+        workers.spawn(async move {
+            sweep::run(swept, counted).await;
+            "the sweep"
+        });
+        workers.spawn(watch::commits(Arc::clone(&ledger)));
+        let loaded = ledger
+            .clock()
+            .wall_now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        metrics
+            .config_loaded_seconds
+            .set(i64::try_from(loaded.as_secs()).unwrap_or(i64::MAX));
+        tracing::info!("ready");
+        Ok(Self {
+            ledger,
+            metrics,
+            bound,
+            shutdown,
+            stopping,
+            workers,
+            drain: config.shutdown.drain,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    /// The ledger, for tests that look behind the scenes.
+    #[must_use]
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Serves until `stop` comes, then stops in order.
+    ///
+    /// # Errors
+    /// When a part ended by itself; there is no order then, and nothing to wait for.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) -> Result<(), Ended> {
+        tokio::select! {
+            () = stop => {}
+            Some(ended) = self.workers.join_next() => {
+                let name = ended.unwrap_or("a worker that panicked");
+                tracing::error!(part = name, "a part of the daemon ended; the daemon ends too");
+                return Err(Ended(name));
+            }
+        }
+        self.stop().await;
+        Ok(())
+    }
+
+    /// Stops in order.
+    pub async fn stop(mut self) {
+        self.stopping.cancel();
+        tracing::info!(
+            drain_ms = self.drain.as_millis(),
+            "stopping: not ready, accepting nothing more"
+        );
+        let drained = self.shutdown.drain(Instant::now() + self.drain).await;
+        tracing::info!(finished = drained.finished, cut = drained.cut, "drained");
+        self.workers.shutdown().await;
+        tracing::info!("workers stopped");
+        self.ledger.store().close().await;
+        tracing::info!("stopped");
+    }
+}
+
+async fn open_store(config: &Config, surroundings: Surroundings, metrics: Arc<Metrics>) -> Result<Store, StartError> {
+    let settings = config.store.clone();
+    let Surroundings { source, real_sync } = surroundings;
+    let open = move || Store::open(settings, source, real_sync, metrics);
+    Ok(tokio::task::spawn_blocking(open).await.map_err(StartError::Thread)??)
+}

@@ -1,0 +1,125 @@
+//! `serve` and `check`.
+
+use std::path::Path;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{ConfigArgs, DEFAULT_CONFIG, Exit, logging};
+use crate::chain::Chain;
+use crate::clock::Source;
+use crate::config::{self, Config, ConfigFaults, Environment};
+use crate::daemon::{Daemon, Surroundings};
+use crate::store;
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// Runs the daemon until it is told to stop.
+pub(super) fn serve(args: &ServeArgs) -> Exit {
+    logging::start();
+    let config = match load(&args.config) {
+        Ok(config) => config,
+        Err(faults) => {
+            eprint!("{faults}");
+            return Exit::Config;
+        }
+    };
+    // Before the runtime: the filter holds for the threads that are started after it.
+    let real_sync = match store::force_real_sync() {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(error = %Chain(&error), "the store syncs through a handle of its own");
+            false
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(error = %error, "cannot start the threads");
+            return Exit::Failed;
+        }
+    };
+    let exit = runtime.block_on(run(
+        config,
+        Surroundings {
+            source: Source::machine(),
+            real_sync,
+        },
+    ));
+    // A thread that is stuck in the disk must not keep the process.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn run(config: Config, surroundings: Surroundings) -> Exit {
+    let daemon = match Daemon::start(config, surroundings).await {
+        Ok(daemon) => daemon,
+        Err(error) => {
+            tracing::error!(error = %Chain(&error), "cannot start");
+            return Exit::Failed;
+        }
+    };
+    tell_service_manager(&[sd_notify::NotifyState::Ready]);
+    let stopped = daemon.run(asked_to_stop()).await;
+    match stopped {
+        Ok(()) => Exit::Well,
+        Err(_) => Exit::Failed,
+    }
+}
+
+/// Waits for SIGTERM or SIGINT. A SIGHUP, whose default is to end the process, is only noted.
+async fn asked_to_stop() {
+    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
+        tracing::error!("cannot listen for signals; only a kill stops this process");
+        return std::future::pending().await;
+    };
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hangup.recv() => tracing::warn!("SIGHUP changes nothing in this version; restart to load a config"),
+        }
+    }
+    tell_service_manager(&[sd_notify::NotifyState::Stopping]);
+}
+
+/// Says it where there is a service manager that listens.
+fn tell_service_manager(states: &[sd_notify::NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!(error = %error, "the service manager cannot be told");
+    }
+}
+
+/// Checks a config and prints every fault, or what holds.
+pub(super) fn check(args: &ConfigArgs) -> Exit {
+    match load(args) {
+        Ok(config) => {
+            for line in config::explain(&config) {
+                println!("{line}");
+            }
+            Exit::Well
+        }
+        Err(faults) => {
+            eprint!("{faults}");
+            Exit::Config
+        }
+    }
+}
+
+fn load(args: &ConfigArgs) -> Result<Config, ConfigFaults> {
+    let mut environment = Environment::new(std::env::vars_os());
+    if args.allow_inline_secrets {
+        environment = environment.with_inline_secrets();
+    }
+    let default = Path::new(DEFAULT_CONFIG);
+    match &args.config {
+        Some(path) => config::load(path, &environment),
+        None if default.exists() => config::load(default, &environment),
+        None => Ok(config::embedded(&environment)),
+    }
+}

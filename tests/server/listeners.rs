@@ -223,7 +223,7 @@ async fn a_lack_of_descriptors_pauses_the_accept_loop_and_does_not_end_it() {
         Resource::Nofile,
         Rlimit {
             current: Some(next_free as u64),
-            ..before.clone()
+            ..before
         },
     )
     .unwrap();

@@ -96,17 +96,22 @@ impl Protocol {
                 }
             }
         };
-        if let Err(error) = outcome {
-            tracing::debug!(?peer, %error, "connection ended early");
-            if !error.is_parse() {
-                return; // time is up or the peer has gone; only what hyper could not parse has got an answer
-            }
+        if !is_answered(peer, outcome) {
+            return;
         }
         tokio::select! {
             () = linger(connection.into_parts().io.into_inner()) => {}
             () = stop.cancelled() => {}
         }
     }
+}
+
+/// Whether the peer has an answer to read. hyper answers what it could not parse; any other error means that the time
+/// is up or the peer has gone.
+fn is_answered(peer: Peer, outcome: hyper::Result<()>) -> bool {
+    let Err(error) = outcome else { return true };
+    tracing::debug!(?peer, %error, "connection ended early");
+    error.is_parse()
 }
 
 /// Hands a well-framed request to the service, without a task or an allocation of its own.

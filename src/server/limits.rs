@@ -6,9 +6,9 @@ use std::time::Duration;
 /// those on the stack, and a larger room would be allocated anew for every request.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections open at once. Each one costs a descriptor and some 10 KiB while idle; more wait in the kernel's
-    /// backlog. The default stays below the soft limit of 4,096 descriptors that a service commonly gets, and leaves
-    /// room for the store's files and the connections to the apps.
+    /// Connections open at once; more wait in the kernel's backlog, where they cost us nothing. Each one takes a
+    /// descriptor and some 16 KiB while idle. The process needs a descriptor limit above this (systemd's soft default is
+    /// 1,024): without it accepting pauses whenever descriptors run out, which is survived but slow.
     pub max_connections: usize,
     /// From the end of one answer (or the start of the connection) to the end of the next request's head: idle time
     /// counts, since hyper runs one timer for both. 75 s is what senders know from nginx's `keepalive_timeout`, so
@@ -27,7 +27,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            max_connections: 3_000,
+            max_connections: 4_000,
             head_timeout: Duration::from_secs(75),
             max_head_bytes: 64 * 1024,
             handshake_timeout: Duration::from_secs(10),

@@ -83,31 +83,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Link<I> {
         deadline: Instant,
         max_reply_bytes: u64,
     ) -> Result<Response<Bytes>, Failure> {
-        let reply = self.wire.drive(self.sender.try_send_request(request));
-        let (head, body) = match timeout_at(deadline, reply).await {
-            Ok(Ok(reply)) => reply.into_parts(),
-            Ok(Err(mut error)) => {
-                return Err(match error.take_message() {
-                    Some(request) => Failure::Untaken(Box::new(request)),
-                    None => Failure::Lost {
-                        status: None,
-                        cause: Lost::from(error.into_error()),
-                    },
-                });
-            }
-            Err(_) => {
-                return Err(Failure::Lost {
-                    status: None,
-                    cause: Lost::TimedOut,
-                });
-            }
-        };
-        if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(Failure::Lost {
-                status: None,
-                cause: Lost::UnaskedUpgrade,
-            });
-        }
+        let (head, body) = self.reply(request, deadline).await?.into_parts();
         let status = head.status;
         match timeout_at(deadline, self.wire.drive(read(body, status, max_reply_bytes))).await {
             Ok(read) => Ok(Response::from_parts(head, read?)),
@@ -115,6 +91,21 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Link<I> {
                 status: Some(status),
                 cause: Lost::TimedOut,
             }),
+        }
+    }
+
+    /// Sends a request and waits for the reply's head.
+    async fn reply(&mut self, request: Request<Full<Bytes>>, deadline: Instant) -> Result<Response<Incoming>, Failure> {
+        let lost = |cause| Failure::Lost { status: None, cause };
+        let reply = self.wire.drive(self.sender.try_send_request(request));
+        match timeout_at(deadline, reply).await {
+            Ok(Ok(reply)) if reply.status() == StatusCode::SWITCHING_PROTOCOLS => Err(lost(Lost::UnaskedUpgrade)),
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(mut error)) => Err(match error.take_message() {
+                Some(request) => Failure::Untaken(Box::new(request)),
+                None => lost(Lost::from(error.into_error())),
+            }),
+            Err(_) => Err(lost(Lost::TimedOut)),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onced::server::{Drained, Limits, Peer, Request, Response, ResponseBody};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 
@@ -90,13 +91,19 @@ async fn a_written_answer_does_not_run_its_receipt() {
 }
 
 #[tokio::test]
-async fn an_answer_to_a_connection_that_has_gone_runs_its_receipt_once() {
-    let mut receipts = Receipts::start("granted").await;
-    let mut client = receipts.server.connect().await;
-    client.send(GET).await;
-    receipts.asked.recv().await.unwrap();
-    drop(client);
-    assert_eq!(receipts.unwritten().await, 1);
+async fn an_answer_to_a_connection_that_has_gone_or_half_closed_runs_its_receipt_once() {
+    for half in [true, false] {
+        let mut receipts = Receipts::start("granted").await;
+        let mut client = receipts.server.connect().await;
+        client.send(GET).await;
+        receipts.asked.recv().await.unwrap();
+        client.0.shutdown().await.unwrap();
+        if half {
+            client.assert_closed().await;
+        }
+        drop(client);
+        assert_eq!(receipts.unwritten().await, 1);
+    }
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use onced::server::{BodyError, Request, Response};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use crate::harness::{Raw, Server, echo};
+use crate::harness::{Raw, Server, body_limits, echo};
 
 const HEAD: &str = "POST / HTTP/1.1\r\nHost: a\r\n";
 
@@ -86,6 +88,34 @@ async fn malformed_chunks_are_400_and_the_connection_closes() {
         let answer = client.read_to_end().await;
         assert_eq!(answer.status().as_u16(), 400, "{chunk:?}");
         assert_eq!(answer.body(), "the body's chunks are malformed", "{chunk:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_the_sender_cuts_short_is_never_taken_for_a_whole_one() {
+    let (told, mut outcomes) = mpsc::unbounded_channel();
+    let server = Server::start(move |request: Request| {
+        let told = told.clone();
+        async move {
+            told.send(None).unwrap();
+            told.send(Some(request.body.read(&body_limits()).await)).unwrap();
+            Response::new("ok".into())
+        }
+    })
+    .await;
+    for start in [
+        "Content-Length: 8\r\n\r\nhalf",
+        "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    ] {
+        let mut client = server.connect().await;
+        client.send(format!("{HEAD}{start}")).await;
+        assert!(outcomes.recv().await.unwrap().is_none());
+        drop(client);
+        let outcome = outcomes.recv().await.unwrap();
+        assert!(
+            matches!(outcome, Some(Err(BodyError::Incomplete { got: 4, .. }))),
+            "{outcome:?}"
+        );
     }
 }
 

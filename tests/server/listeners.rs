@@ -1,15 +1,19 @@
 //! Sockets: files and their permissions, TLS, and the number of places.
 
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request as HttpRequest;
 use onced::server::{CallError, Endpoint, Limits, ListenError, Listener, Peer, Request, Response, Tls, TlsError, call};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
@@ -113,23 +117,27 @@ async fn a_call_over_tcp_is_answered() {
 
 #[tokio::test]
 async fn a_connection_beyond_the_last_place_waits_for_one() {
-    let server = Server::with_limits(
-        Limits {
-            max_connections: 1,
-            ..Limits::default()
-        },
-        ok,
-    )
+    let count = Arc::new(AtomicUsize::new(0));
+    let limits = Limits {
+        max_connections: 1,
+        ..Limits::default()
+    };
+    let server = Server::with_limits(limits, move |_| {
+        let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Response::new(number.to_string().into_bytes().into()) }
+    })
     .await;
     let mut first = server.connect().await;
     first.send(GET).await;
-    first.answer().await;
+    assert_eq!(first.answer().await.body(), "1");
     let mut second = server.connect().await;
     second.send(GET).await;
-    first.send(GET).await; // answered although `second` has asked before
-    assert_eq!(first.answer().await.body(), "ok");
+    for number in 2..20 {
+        first.send(GET).await;
+        assert_eq!(first.answer().await.body(), number.to_string());
+    }
     drop(first);
-    assert_eq!(second.answer().await.body(), "ok");
+    assert_eq!(second.answer().await.body(), "20");
 }
 
 /// A self-signed certificate for `localhost`, made for these tests and used nowhere else.
@@ -191,4 +199,37 @@ async fn a_certificate_or_key_that_cannot_be_used_says_which() {
         Tls::load(&certificate, &certificate),
         Err(TlsError::Key { .. })
     ));
+}
+
+/// The limit is the process's, so this test runs itself again in a process of its own.
+#[tokio::test(start_paused = true)]
+async fn a_lack_of_descriptors_pauses_the_accept_loop_and_does_not_end_it() {
+    const ALONE: &str = "ONCED_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let name = "listeners::a_lack_of_descriptors_pauses_the_accept_loop_and_does_not_end_it";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let outcome = again.args(["--exact", name]).env(ALONE, "1").output().unwrap();
+        assert!(
+            String::from_utf8_lossy(&outcome.stdout).contains("1 passed"),
+            "{outcome:?}"
+        );
+        return;
+    }
+    let server = Server::start(ok).await;
+    let mut client = server.connect().await;
+    let before = getrlimit(Resource::Nofile);
+    let next_free = fs::File::open("/dev/null").unwrap().as_raw_fd();
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(next_free as u64),
+            ..before
+        },
+    )
+    .unwrap();
+    client.send(GET).await;
+    let silence = timeout(Duration::from_secs(60), client.0.readable()).await; // hundreds of tries
+    assert!(silence.is_err(), "it was accepted without a descriptor");
+    setrlimit(Resource::Nofile, before).unwrap();
+    assert_eq!(client.answer().await.body(), "ok");
 }

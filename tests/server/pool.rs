@@ -187,10 +187,8 @@ async fn a_name_without_an_address_was_never_reached() {
         .send(&target("app.invalid:80"), hello(), far())
         .await
         .unwrap_err();
-    assert!(
-        matches!(error, SendError::NeverReached(Unreached::Connect(_))),
-        "{error:?}"
-    );
+    // The machine's resolver may also be slower than the time for connecting.
+    assert!(matches!(error, SendError::NeverReached(_)), "{error:?}");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 
-pub use settings::{ApiSettings, BearerToken, BearerTokenError, MIN_BEARER_BYTES, Scope, TlsFiles, TokenSettings};
+pub use settings::{ApiSettings, BearerToken, BearerTokenError, MIN_BEARER_BYTES, Scope, TokenSettings};
 
 use crate::ledger::Ledger;
 use crate::metrics::{self, Metrics};

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use subtle::ConstantTimeEq as _;
 
 use crate::claim::Namespace;
+use crate::server::TlsFiles;
 
 /// The shortest bearer token: 22 characters of base64 are 132 bits. Unlike a claim's token it lives for years and may be
 /// tried from beyond this machine, so nothing that a person could remember is taken.
@@ -93,15 +94,6 @@ impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("BearerToken(…)")
     }
-}
-
-/// The PEM files of a TLS listener. They could be read when the config was; whether they fit is seen on binding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The certificate chain, own certificate first.
-    pub cert: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use crate::api::{ApiSettings, BearerToken, Scope, TlsFiles, TokenSettings};
+use crate::api::{ApiSettings, BearerToken, Scope, TokenSettings};
 use crate::claim::{KeyError, Namespace};
+use crate::server::TlsFiles;
 
 use super::Environment;
 use super::faults::Reported;
@@ -43,7 +44,7 @@ pub(super) fn read(
         socket: socket?.unwrap_or_else(|| Some(default_socket(environment, store_dir))),
         loopback: loopback?.unwrap_or(Some(Scope::Claim)),
         tokens: tokens?,
-        tls: tls?.map(|(cert, key)| TlsFiles { cert, key }),
+        tls: tls?,
     })
 }
 
@@ -56,7 +57,7 @@ fn default_socket(environment: &Environment, store_dir: &Path) -> PathBuf {
 fn refuse_open_doors(
     section: &Section<'_>,
     listen: &Result<Vec<SocketAddr>, Reported>,
-    tls: &Read<(PathBuf, PathBuf)>,
+    tls: &Read<TlsFiles>,
     tokens: &Result<Vec<TokenSettings>, Reported>,
 ) -> Result<(), Reported> {
     let local = |address: &SocketAddr| address.ip().to_canonical().is_loopback();
@@ -117,8 +118,9 @@ fn token(
 /// Two names for one token would make the audit list a guess.
 fn secret(section: &mut Section<'_>, environment: &Environment, texts: &mut Unique) -> Result<BearerToken, Reported> {
     let found = secrets::read(section, environment)?;
-    let token = BearerToken::parse(&found.text).map_err(|reason| section.fault(found.key, reason))?;
-    texts.note(&found.text, section, found.key)?;
+    let text = found.line().map_err(|reason| section.fault(found.key, reason))?;
+    let token = BearerToken::parse(text).map_err(|reason| section.fault(found.key, reason))?;
+    texts.note(text, section, found.key)?;
     Ok(token)
 }
 

@@ -16,8 +16,8 @@ pub enum Cause {
     Namespace(Namespace),
     /// The route's own key.
     Route,
-    /// Derived: four times the route's `max_duration`.
-    MaxDuration,
+    /// It follows from the provider or from another key; the rule in words.
+    Derived(String),
 }
 
 impl fmt::Display for Cause {
@@ -28,7 +28,7 @@ impl fmt::Display for Cause {
             Self::Namespace(name) if name.as_str().contains([':', '.']) => write!(f, "[namespace.\"{name}\"]"),
             Self::Namespace(name) => write!(f, "[namespace.{name}]"),
             Self::Route => f.write_str("[[route]]"),
-            Self::MaxDuration => f.write_str("4 × max_duration"),
+            Self::Derived(rule) => f.write_str(rule),
         }
     }
 }
@@ -49,8 +49,12 @@ pub struct NamespaceCauses {
 pub struct RouteCauses {
     /// Of the processing TTL.
     pub processing_ttl: Cause,
-    /// Of the confirmed TTL; `None` where it was not set and follows from the provider.
-    pub confirmed_ttl: Option<Cause>,
+    /// Of the confirmed TTL.
+    pub confirmed_ttl: Cause,
+    /// Of how long the sender is kept waiting.
+    pub answer_within: Cause,
+    /// Of the largest body.
+    pub max_body: Cause,
     /// Of what happens when the store cannot be asked.
     pub on_store_failure: Cause,
 }
@@ -62,6 +66,6 @@ pub struct Causes {
     pub defaults: NamespaceCauses,
     /// For the namespaces that have a table.
     pub by_namespace: BTreeMap<Namespace, NamespaceCauses>,
-    /// For the routes, by name.
+    /// For the routes, by name; every route is here.
     pub by_route: BTreeMap<Box<str>, RouteCauses>,
 }

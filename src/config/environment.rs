@@ -1,31 +1,34 @@
 //! What a config depends on besides its text.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use crate::provider::Profiles;
+
 /// What surrounds a config: variables, known providers, and what the command line allows. Passed in, never read from
 /// the process inside, so that a test can be anywhere.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Environment {
     variables: HashMap<OsString, OsString>,
-    known_providers: BTreeSet<String>,
+    profiles: Profiles,
     allow_inline_secrets: bool,
 }
 
 impl Environment {
-    /// An environment of these variables, in which no provider is known and no secret may be inline.
+    /// An environment of these variables, with the built-in providers, in which no secret may be inline.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self {
             variables: variables.into_iter().collect(),
-            ..Self::default()
+            profiles: Profiles::built_in(),
+            allow_inline_secrets: false,
         }
     }
 
-    /// Adds the names that `provider = "…"` may have.
+    /// Puts these providers in the place of the built-in ones.
     #[must_use]
-    pub fn with_providers<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
-        self.known_providers.extend(names.into_iter().map(str::to_owned));
+    pub fn with_profiles(mut self, profiles: Profiles) -> Self {
+        self.profiles = profiles;
         self
     }
 
@@ -51,15 +54,18 @@ impl Environment {
         (!text.is_empty()).then(|| PathBuf::from(text))
     }
 
-    pub(super) fn knows_provider(&self, name: &str) -> bool {
-        self.known_providers.contains(name)
-    }
-
-    pub(super) fn known_providers(&self) -> impl Iterator<Item = &str> {
-        self.known_providers.iter().map(String::as_str)
+    pub(super) fn profiles(&self) -> &Profiles {
+        &self.profiles
     }
 
     pub(super) fn allows_inline_secrets(&self) -> bool {
         self.allow_inline_secrets
+    }
+}
+
+/// Without any variable.
+impl Default for Environment {
+    fn default() -> Self {
+        Self::new([])
     }
 }

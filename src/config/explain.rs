@@ -1,20 +1,18 @@
 //! A config in words: what holds, and why. The lines of `onced check`.
 
-use std::fmt::Display;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use crate::api::{ApiSettings, Scope};
-use crate::claim::{ConfirmedTtl, ProcessingTtl};
 use crate::ledger::{NamespaceSettings, OnStoreFailure};
-use crate::proxy::HooksSettings;
+use crate::proxy::{HooksSettings, RouteSettings};
 use crate::quantity::format_duration;
 use crate::store::{StoreSettings, SyncMode};
 
 use super::Config;
-use super::cause::NamespaceCauses;
+use super::cause::{Cause, NamespaceCauses, RouteCauses};
 
-/// Listeners, store, namespaces and the drain, a line each. Routes have [`explain_route`]: part of theirs follows from
-/// the provider, which a config does not know.
+/// Listeners, store, namespaces, routes and the drain: each line begins with what it is about.
 #[must_use]
 pub fn explain(config: &Config) -> Vec<String> {
     let mut lines = api(&config.api);
@@ -26,22 +24,57 @@ pub fn explain(config: &Config) -> Vec<String> {
         lines.push(namespace(name.as_str(), config.ledger.of(name.as_str()), causes));
     }
     lines.push(namespace("any other", config.ledger.defaults, &config.causes.defaults));
+    for settings in &config.routes {
+        lines.extend(route(settings, &config.causes.by_route[&settings.name]));
+    }
     lines.push(format!("shutdown: drain {}", format_duration(config.shutdown.drain)));
     lines
 }
 
-/// The lifetimes of a route, each with its cause in words.
-#[must_use]
-pub fn explain_route(
-    name: &str,
-    (processing_ttl, processing_cause): (ProcessingTtl, &dyn Display),
-    (confirmed_ttl, confirmed_cause): (ConfirmedTtl, &dyn Display),
-) -> String {
-    let processing = format_duration(processing_ttl.as_duration());
-    let confirmed = format_duration(confirmed_ttl.as_duration());
-    format!(
-        "route {name}: processing_ttl {processing} ({processing_cause}), confirmed_ttl {confirmed} ({confirmed_cause})"
-    )
+/// Where its events come from and go to, then its limits, each with its cause.
+fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 5] {
+    let name = &route.name;
+    let sender = match (&route.sender.verifier, &route.sender.provider) {
+        (Some(_), Some(provider)) => provider.to_string(),
+        (_, Some(provider)) => format!("{provider} unverified"),
+        (_, None) => "unverified".to_owned(),
+    };
+    let length = |key: &str, length: Duration, cause: &Cause| {
+        format!("route {name}: {key} {} ({cause})", format_duration(length))
+    };
+    [
+        format!(
+            "route {name}: {}, mode sync, {sender}, forward_to {}",
+            route.path,
+            route.forward_to.uri()
+        ),
+        length(
+            "processing_ttl",
+            route.processing_ttl.as_duration(),
+            &causes.processing_ttl,
+        ),
+        length(
+            "confirmed_ttl",
+            route.confirmed_ttl.as_duration(),
+            &causes.confirmed_ttl,
+        ),
+        length("answer_within", route.answer_within, &causes.answer_within),
+        format!(
+            "route {name}: max_body {} ({})",
+            size(route.max_body_bytes),
+            causes.max_body
+        ),
+    ]
+}
+
+/// In the largest unit that keeps it whole.
+fn size(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units
+        .into_iter()
+        .find(|(unit_bytes, _)| bytes >= *unit_bytes && bytes.is_multiple_of(*unit_bytes));
+    let (unit_bytes, unit) = unit.unwrap_or((1, "B"));
+    format!("{}{unit}", bytes / unit_bytes)
 }
 
 fn api(api: &ApiSettings) -> Vec<String> {

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
-    /// The line, counted from 1; none when the file could not be read at all.
+    /// The line, counted from 1; none when the file could not be read at all, or there is none.
     pub line: Option<usize>,
-    /// The dotted key, such as `route[0].max_duration`; empty when the fault lies before keys: reading and syntax.
+    /// The dotted key, such as `route[0].max_duration`, or the flag; empty when the fault lies before keys: reading and
+    /// syntax.
     pub key: String,
     /// What is wrong with it, to be read behind the key.
     pub reason: String,

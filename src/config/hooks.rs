@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::proxy::{HooksSettings, Network, PublicUrl, TlsFiles};
+use crate::proxy::{HooksSettings, Network, PublicUrl};
 
 use super::faults::Reported;
 use super::listeners;
@@ -32,6 +32,6 @@ pub(super) fn read(
         listen: listen?,
         public_url: public_url?,
         trusted_proxies: trusted_proxies?.unwrap_or_default(),
-        tls: tls?.map(|(cert, key)| TlsFiles { cert, key }),
+        tls: tls?,
     })
 }

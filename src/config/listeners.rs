@@ -4,6 +4,8 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::server::TlsFiles;
+
 use super::faults::Reported;
 use super::item::all;
 use super::section::{Read, Section};
@@ -24,8 +26,8 @@ pub(super) fn addresses(
     Ok(addresses)
 }
 
-/// `tls = { cert, key }`: the paths, if both files can be opened.
-pub(super) fn tls(section: &mut Section<'_>) -> Read<(PathBuf, PathBuf)> {
+/// `tls = { cert, key }`, if both files can be opened.
+pub(super) fn tls(section: &mut Section<'_>) -> Read<TlsFiles> {
     let Some(mut files) = section.table("tls")? else {
         return Ok(None);
     };
@@ -33,7 +35,7 @@ pub(super) fn tls(section: &mut Section<'_>) -> Read<(PathBuf, PathBuf)> {
     let key = files.parse("key", readable);
     let (cert, key) = (files.required("cert", cert), files.required("key", key));
     files.finish(&[]);
-    Ok(Some((cert?, key?)))
+    Ok(Some(TlsFiles { cert: cert?, key: key? }))
 }
 
 fn readable(text: &str) -> Result<PathBuf, String> {

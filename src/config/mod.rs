@@ -4,11 +4,13 @@
 //! a config that has one is no config. Syntax comes first: a text that is no TOML has no keys to speak of. Unknown keys
 //! are faults, and so are keys that only a later version takes, with a reason of their own.
 //!
-//! Not here: what follows from a provider (lifetimes, time-outs, whether a secret decodes). The config knows providers
-//! by name alone ([`Environment`]) and leaves unset what they decide.
+//! A route comes out complete: what its table leaves open follows from the provider's profile ([`Environment`] has the
+//! profiles), each number with its [`Cause`]; its secrets have become a verifier, and no copy of them is kept. What is
+//! allowed and odd is a [`Warning`], which refuses nothing.
 //!
 //! In reading order: [`Environment`]; `faults`, `item` and `section`, by which any table is read; `value`, `secrets`,
-//! `unique` and `listeners`, which several tables share; then a file for each table; [`explain()`].
+//! `unique` and `listeners`, which several tables share; then a file for each table; [`quick_route`], a config from the
+//! command line alone; [`explain()`].
 
 mod api;
 mod cause;
@@ -19,6 +21,7 @@ mod hooks;
 mod item;
 mod listeners;
 mod namespaces;
+mod quick;
 mod route;
 mod secrets;
 mod section;
@@ -26,6 +29,7 @@ mod shutdown;
 mod store;
 mod unique;
 mod value;
+mod warning;
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -36,8 +40,10 @@ use toml::de::DeTable;
 
 pub use cause::{Cause, Causes, NamespaceCauses, RouteCauses};
 pub use environment::Environment;
-pub use explain::{explain, explain_route};
+pub use explain::explain;
 pub use faults::{ConfigFaults, Fault};
+pub use quick::quick_route;
+pub use warning::{Oddity, Warning};
 
 use crate::api::ApiSettings;
 use crate::daemon::ShutdownSettings;
@@ -46,6 +52,7 @@ use crate::proxy::{HooksSettings, RouteSettings};
 use crate::store::StoreSettings;
 
 use faults::{Faults, Reported};
+use route::Routes;
 use section::Section;
 use unique::Unique;
 
@@ -72,6 +79,8 @@ pub struct Config {
     pub shutdown: ShutdownSettings,
     /// Why lifetimes are what they are.
     pub causes: Causes,
+    /// What is odd about the routes, in their order.
+    pub warnings: Vec<Warning>,
 }
 
 /// Reads a file.
@@ -137,26 +146,22 @@ fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, 
     let hooks = root.section("hooks");
     let hooks = hooks.and_then(|section| hooks::read(section, has_routes, &mut addresses));
     let shutdown = root.section("shutdown");
-    let shutdown = shutdown.and_then(|section| shutdown::read(section, longest(&routes)));
+    let shutdown =
+        shutdown.and_then(|section| shutdown::read(section, routes.as_ref().map_or(Duration::ZERO, Routes::longest)));
     root.finish(&LATER);
-    let (namespaces, (routes, by_route)) = (namespaces?, routes?);
+    let (namespaces, routes) = (namespaces?, routes?);
     Ok(Config {
         api: api?,
         hooks: hooks?,
         store: store?,
         ledger: namespaces.ledger,
-        routes,
+        routes: routes.settings,
         shutdown: shutdown?,
         causes: Causes {
             defaults: namespaces.default_causes,
             by_namespace: namespaces.causes,
-            by_route,
+            by_route: routes.causes,
         },
+        warnings: routes.warnings,
     })
-}
-
-/// The longest `max_duration`; zero without routes.
-fn longest(routes: &Result<route::Routes, Reported>) -> Duration {
-    let routes = routes.iter().flat_map(|(routes, _)| routes);
-    routes.map(|route| route.max_duration).max().unwrap_or_default()
 }

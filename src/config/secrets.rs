@@ -1,7 +1,7 @@
 //! Secrets, from where they are kept: the only place that reads them.
 //!
-//! A table says where: `credential`, `file` or `env`, or `inline` where the command line allows it. One closing newline
-//! is everybody's habit and goes; whatever else is odd is left for the type that takes the text to refuse.
+//! A table says where: `credential`, `file` or `env`, or `inline` where the command line allows it. What is found is
+//! handed on as it is; whether it can be a secret is for the type that takes it to say.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -19,9 +19,22 @@ const MAX_FILE_BYTES: u64 = 64 << 10;
 pub(super) struct Found {
     /// Where it was, for people.
     pub(super) label: String,
-    pub(super) text: String,
+    pub(super) bytes: Vec<u8>,
     /// The key that named the place, for faults.
     pub(super) key: &'static str,
+}
+
+impl Found {
+    /// The text without the one closing newline that is everybody's habit.
+    pub(super) fn line(&self) -> Result<&str, &'static str> {
+        std::str::from_utf8(self.without_newline()).map_err(|_| "holds bytes that are no text")
+    }
+
+    /// The bytes without the same newline.
+    pub(super) fn without_newline(&self) -> &[u8] {
+        let line = self.bytes.strip_suffix(b"\n");
+        line.map_or(&self.bytes, |line| line.strip_suffix(b"\r").unwrap_or(line))
+    }
 }
 
 /// Reads the secret that a table names; asks for all the keys that can.
@@ -59,8 +72,7 @@ fn from_credential(name: &str, environment: &Environment) -> Result<Found, Strin
 
 fn from_file(key: &'static str, name: &str, path: &Path) -> Result<Found, String> {
     let bytes = read_bounded(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let text = String::from_utf8(bytes).map_err(|_| "holds bytes that are no text".to_owned())?;
-    found(key, name, &text)
+    Ok(found(key, name, bytes))
 }
 
 /// At most one byte more than the limit, so that too long can be told from just fitting.
@@ -75,7 +87,7 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
 
 fn from_variable(name: &str, environment: &Environment) -> Result<Found, String> {
     let value = environment.variable(name).ok_or("is not set in the environment")?;
-    found("env", name, value.to_str().ok_or("holds bytes that are no text")?)
+    Ok(found("env", name, value.as_encoded_bytes().to_vec()))
 }
 
 fn inline(text: &str, environment: &Environment) -> Result<Found, String> {
@@ -84,20 +96,13 @@ fn inline(text: &str, environment: &Environment) -> Result<Found, String> {
             "is refused: a secret belongs into a credential, file or variable (or --allow-inline-secrets)".into(),
         );
     }
-    found("inline", "secret", text)
+    Ok(found("inline", "secret", text.into()))
 }
 
-fn found(key: &'static str, name: &str, text: &str) -> Result<Found, String> {
-    let without_newline = text
-        .strip_suffix('\n')
-        .map(|line| line.strip_suffix('\r').unwrap_or(line));
-    let text = without_newline.unwrap_or(text);
-    if text.is_empty() {
-        return Err("is an empty secret".into());
-    }
-    Ok(Found {
+fn found(key: &'static str, name: &str, bytes: Vec<u8>) -> Found {
+    Found {
         label: format!("{key} {name}"),
-        text: text.to_owned(),
+        bytes,
         key,
-    })
+    }
 }

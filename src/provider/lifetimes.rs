@@ -15,7 +15,7 @@ const MAX_MANUAL_WINDOW: Duration = Duration::from_secs(7 * 86_400);
 
 /// The claim outlives the app's hard limit by this factor: room for the wait before the hand-over, the answer's way back
 /// and the confirm, so that a claim runs out only where its holder died.
-const PROCESSING_FACTOR: u32 = 4;
+pub const PROCESSING_FACTOR: u32 = 4;
 
 /// The answer for senders whose patience is not published. The usual limits are 10 s and more; the few below publish
 /// them.
@@ -48,6 +48,19 @@ impl Lifetimes {
             processing_ttl: processing_ttl(max_duration),
             confirmed_ttl: confirmed_ttl(profile),
             answer_within: answer_within(profile),
+        }
+    }
+
+    /// Those of a sender that no profile describes.
+    pub fn without_profile(max_duration: Duration) -> Self {
+        const CAUSE: &str = "no provider is named";
+        Self {
+            processing_ttl: processing_ttl(max_duration),
+            confirmed_ttl: floor(CAUSE.to_owned()),
+            answer_within: Caused {
+                span: DEFAULT_ANSWER_WITHIN,
+                cause: CAUSE.to_owned(),
+            },
         }
     }
 }

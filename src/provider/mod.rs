@@ -45,7 +45,7 @@ pub use self::header::{Header, HeaderNameError};
 pub use self::hmac::{
     Algorithm, Base64Key, Encoding, Format, Hmac, KeyForm, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError,
 };
-pub use self::lifetimes::{Caused, Lifetimes};
+pub use self::lifetimes::{Caused, Lifetimes, PROCESSING_FACTOR};
 pub use self::pointer::{MAX_POINTER_STEPS, Pointer, PointerError};
 pub use self::profile::{Acknowledgement, Confidence, EventIdFacts, Grounds, Handshake, Profile, ProfileFault};
 pub use self::retry::{Redelivery, Retry};

@@ -3,7 +3,6 @@
 mod settings;
 
 pub use settings::{
-    EventIdSource, ForwardTo, ForwardToError, HooksSettings, InFlight, JsonPointer, JsonPointerError, Network,
-    NetworkError, OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings,
-    SecretText, SecretTextError, SenderSettings, TlsFiles, Tolerance, ToleranceError,
+    ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
+    PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };

@@ -1,25 +1,21 @@
 //! What can be set about the proxy: where senders arrive, and the routes that they arrive at.
 //!
-//! What is `None` here was not set, and follows from the provider.
+//! A route is complete: what its config leaves open has been filled in from the provider's profile. Its secrets are not
+//! here: the verifier has absorbed them.
 
-mod event_id;
 mod network;
-mod secret;
-mod tolerance;
 mod url;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-pub use event_id::{EventIdSource, JsonPointer, JsonPointerError};
 pub use network::{Network, NetworkError};
-pub use secret::{SecretText, SecretTextError};
-pub use tolerance::{Tolerance, ToleranceError};
 pub use url::{ForwardTo, ForwardToError, PublicUrl, PublicUrlError, RoutePath, RoutePathError};
 
 use crate::claim::{ConfirmedTtl, Namespace, ProcessingTtl};
 use crate::ledger::OnStoreFailure;
+use crate::provider::{EventIdSource, StatusRange, Verifier};
+use crate::server::TlsFiles;
 
 /// The settings of `[hooks]`.
 #[derive(Debug, Clone)]
@@ -32,15 +28,6 @@ pub struct HooksSettings {
     pub trusted_proxies: Vec<Network>,
     /// TLS on every address.
     pub tls: Option<TlsFiles>,
-}
-
-/// The PEM files of a TLS listener. They could be read when the config was; whether they fit is seen on binding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The certificate chain, own certificate first.
-    pub cert: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
 }
 
 /// The settings of one `[[route]]`, whose events go to the app while their sender waits.
@@ -61,13 +48,11 @@ pub struct RouteSettings {
     /// How long an attempt's claim lives; never below `max_duration`.
     pub processing_ttl: ProcessingTtl,
     /// How long a finished event is remembered.
-    pub confirmed_ttl: Option<ConfirmedTtl>,
+    pub confirmed_ttl: ConfirmedTtl,
     /// What happens to an event when the store cannot be asked.
     pub on_store_failure: OnStoreFailure,
-    /// How far a sender's timestamp may be from our clock.
-    pub tolerance: Option<Tolerance>,
-    /// How long the sender is kept waiting for the app.
-    pub answer_within: Option<Duration>,
+    /// How long the sender is kept waiting for the app, counted from its arrival.
+    pub answer_within: Duration,
     /// What a duplicate of an unfinished attempt gets.
     pub in_flight: InFlight,
     /// What becomes of a claim when nobody knows what the app did.
@@ -75,41 +60,21 @@ pub struct RouteSettings {
     /// What becomes of an event without an id.
     pub on_missing_id: OnMissingId,
     /// The largest body taken, in bytes.
-    pub max_body_bytes: Option<u64>,
-    /// Whether the sender may see an app's status that makes it stop sending.
-    pub relay_dangerous_status: bool,
+    pub max_body_bytes: u64,
+    /// The app's answers that this sender takes as "stop sending", and does not get; none with
+    /// `relay_dangerous_status = true`.
+    pub dangerous_statuses: Vec<StatusRange>,
 }
 
-/// Who sends to a route, and what it proves itself with.
+/// Who sends to a route, and how it is known.
 #[derive(Debug, Clone)]
-pub enum SenderSettings {
-    /// Every request must carry a signature.
-    Verified {
-        /// The name of a profile.
-        provider: Box<str>,
-        /// One or more; several while rotating.
-        secrets: Vec<SecretText>,
-        /// Where the id is, when not where the profile says.
-        event_id: Option<EventIdSource>,
-    },
-    /// `verify = "none"`: anyone who reaches the path is believed.
-    Unverified {
-        /// The name of a profile whose other facts hold.
-        provider: Option<Box<str>>,
-        /// Where the id is.
-        event_id: EventIdSource,
-    },
-}
-
-impl SenderSettings {
-    /// The name of the profile, if there is one.
-    #[must_use]
-    pub fn provider(&self) -> Option<&str> {
-        match self {
-            Self::Verified { provider, .. } => Some(provider),
-            Self::Unverified { provider, .. } => provider.as_deref(),
-        }
-    }
+pub struct SenderSettings {
+    /// The name of the profile; always there with a verifier.
+    pub provider: Option<Box<str>>,
+    /// What every request must pass. `None` is `verify = "none"`: anyone who reaches the path is believed.
+    pub verifier: Option<Verifier>,
+    /// Where the id is; `None` where the sender has none.
+    pub event_id: Option<EventIdSource>,
 }
 
 /// What a duplicate of an unfinished attempt gets.

@@ -46,4 +46,4 @@ pub use response::{Response, ResponseBody, close};
 pub use serve::serve;
 pub use shutdown::{Drained, Shutdown};
 pub use target::{Scheme, Target, TargetError};
-pub use tls::{Tls, TlsError};
+pub use tls::{Tls, TlsError, TlsFiles};

@@ -39,6 +39,15 @@ pub enum TlsError {
     Unusable(#[source] rustls::Error),
 }
 
+/// The PEM files of a TLS listener, as the config names them. Whether they fit is seen by [`Tls::load`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate chain, own certificate first.
+    pub cert: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
 /// A certificate chain with its key, ready for handshakes.
 #[derive(Clone)]
 pub struct Tls(pub(super) TlsAcceptor);

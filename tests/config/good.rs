@@ -4,15 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onced::api::Scope;
-use onced::claim::{ConfirmedTtl, Namespace};
-use onced::config::{self, Cause, Config, explain, explain_route};
+use onced::claim::Namespace;
+use onced::config::{self, Cause, Config, explain};
 use onced::ledger::OnStoreFailure;
-use onced::proxy::{
-    EventIdSource, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings, Tolerance,
-};
+use onced::provider::Tolerance;
+use onced::proxy::{InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings};
 use onced::store::SyncMode;
 
-use super::{environment, parse};
+use super::{environment, label_of, parse};
 
 const MINIMAL_ROUTE: &str = r#"
 [[route]]
@@ -64,7 +63,7 @@ max_duration = "10s"
 namespace = "shop"
 confirmed_ttl = "5d"
 tolerance = "off"
-answer_within = "8s"
+answer_within = "7s"
 in_flight = "busy"
 on_unknown_outcome = "hold"
 on_missing_id = "hash"
@@ -143,21 +142,11 @@ fn a_short_route_is_filled_up() {
     assert_eq!(route.forward_to.path(), "/webhooks/stripe");
     assert_eq!(route.max_duration, Duration::from_secs(30));
     assert_eq!(route.processing_ttl.as_duration(), Duration::from_secs(120));
-    assert_eq!(
-        (route.confirmed_ttl, route.tolerance, route.answer_within),
-        (None, None, None)
-    );
     assert_eq!(route.on_store_failure, OnStoreFailure::Open);
     assert_eq!(route.in_flight, InFlight::Wait);
     assert_eq!(route.on_unknown_outcome, OnUnknownOutcome::Release);
     assert_eq!(route.on_missing_id, OnMissingId::Forward);
-    assert!(!route.relay_dangerous_status && route.max_body_bytes.is_none());
     assert_eq!(config.shutdown.drain, Duration::from_secs(35));
-    let causes = &config.causes.by_route["stripe"];
-    assert_eq!(
-        (&causes.processing_ttl, &causes.confirmed_ttl),
-        (&Cause::MaxDuration, &None)
-    );
 }
 
 #[test]
@@ -185,13 +174,9 @@ fn every_key_has_its_effect() {
     assert_eq!(config.store.commit_deadline, Duration::from_secs(2));
     assert_eq!(config.shutdown.drain, Duration::from_secs(90));
     full_route(&config.routes[0]);
-    let SenderSettings::Unverified { provider, event_id } = &config.routes[1].sender else {
-        panic!("verify = \"none\"")
-    };
-    assert_eq!(
-        (provider, event_id),
-        (&None, &EventIdSource::Header("x-id".parse().unwrap()))
-    );
+    let intranet = &config.routes[1].sender;
+    assert!(intranet.provider.is_none() && intranet.verifier.is_none());
+    assert_eq!(intranet.event_id.as_ref().unwrap().to_string(), "header x-id");
 }
 
 fn full_route(route: &RouteSettings) {
@@ -199,33 +184,25 @@ fn full_route(route: &RouteSettings) {
         (route.namespace.as_str(), &route.path),
         ("route:shop", &RoutePath::Prefix("/shop/".into()))
     );
-    assert_eq!(
-        (route.tolerance, route.in_flight),
-        (Some(Tolerance::Off), InFlight::Busy)
-    );
+    assert_eq!(route.in_flight, InFlight::Busy);
     assert_eq!(route.on_unknown_outcome, OnUnknownOutcome::Hold);
     assert_eq!(
         (route.on_missing_id, route.max_body_bytes),
-        (OnMissingId::Hash, Some(1 << 20))
+        (OnMissingId::Hash, 1 << 20)
     );
     assert_eq!(
-        (route.answer_within, route.relay_dangerous_status),
-        (Some(Duration::from_secs(8)), true)
+        (route.answer_within, route.dangerous_statuses.as_slice()),
+        (Duration::from_secs(7), [].as_slice())
     );
-    let SenderSettings::Verified {
-        provider,
-        secrets,
-        event_id: Some(EventIdSource::Form { field, pointer }),
-    } = &route.sender
-    else {
-        panic!("verified, with an id of its own")
-    };
-    assert_eq!((&**provider, &**field), ("github", "payload"));
-    assert_eq!(pointer.as_ref().unwrap().as_str(), "/id");
+    let sender = &route.sender;
+    assert_eq!(sender.provider.as_deref(), Some("github"));
     assert_eq!(
-        secrets.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
-        ["whsec_1", &"t".repeat(30)]
+        sender.event_id.as_ref().unwrap().to_string(),
+        "JSON /id in form field payload"
     );
+    assert_eq!(sender.verifier.as_ref().unwrap().tolerance(), Tolerance::Off);
+    assert_eq!(label_of(route, "whsec_1"), Some("env WHSEC"));
+    assert_eq!(label_of(route, &"t".repeat(30)), Some("env TOKEN"));
 }
 
 #[test]
@@ -244,20 +221,22 @@ fn a_namespace_is_filled_up_from_the_defaults_and_a_route_is_not() {
         Duration::from_secs(90),
         "of the namespace"
     );
-    let days = shop.confirmed_ttl.map(ConfirmedTtl::as_duration);
-    assert_eq!(days, Some(Duration::from_secs(5 * 86_400)), "its own");
+    let days = shop.confirmed_ttl.as_duration();
+    assert_eq!(days, Duration::from_secs(5 * 86_400), "its own");
     assert_eq!(shop.on_store_failure, OnStoreFailure::Closed, "of the namespace");
     let namespace = Cause::Namespace(Namespace::parse_any("route:shop").unwrap());
     let causes = &config.causes.by_route["shop-a"];
     assert_eq!(
         (&causes.processing_ttl, &causes.confirmed_ttl),
-        (&namespace, &Some(Cause::Route))
+        (&namespace, &Cause::Route)
     );
 
     assert_eq!(intranet.processing_ttl.as_duration(), Duration::from_secs(240));
+    let day = Duration::from_secs(86_400);
     assert_eq!(
-        (intranet.confirmed_ttl, intranet.on_store_failure),
-        (None, OnStoreFailure::Open)
+        (intranet.confirmed_ttl.as_duration(), intranet.on_store_failure),
+        (day, OnStoreFailure::Open),
+        "[defaults] serves the claim API alone"
     );
 }
 
@@ -275,17 +254,18 @@ fn check_prints_what_holds_and_why() {
              on_store_failure closed ([defaults])",
             "namespace any other: processing_ttl 1m ([defaults]), confirmed_ttl 7d (default), \
              on_store_failure closed ([defaults])",
+            "route shop-a: /shop/*, mode sync, github, forward_to http://app.internal/",
+            "route shop-a: processing_ttl 90s ([namespace.\"route:shop\"])",
+            "route shop-a: confirmed_ttl 5d ([[route]])",
+            "route shop-a: answer_within 7s ([[route]])",
+            "route shop-a: max_body 1MiB ([[route]])",
+            "route intranet: /intranet, mode sync, unverified, forward_to http://127.0.0.1:3001/",
+            "route intranet: processing_ttl 4m (4 x max_duration (60s))",
+            "route intranet: confirmed_ttl 1d (at least 24h; no provider is named)",
+            "route intranet: answer_within 8s (no provider is named)",
+            "route intranet: max_body 25MiB (default)",
             "shutdown: drain 90s",
         ]
-    );
-    let route = &full().routes[0];
-    assert_eq!(
-        explain_route(
-            &route.name,
-            (route.processing_ttl, &Cause::Namespace(route.namespace.clone())),
-            (route.confirmed_ttl.unwrap(), &"5 days of retries"),
-        ),
-        "route shop-a: processing_ttl 90s ([namespace.\"route:shop\"]), confirmed_ttl 5d (5 days of retries)"
     );
 }
 

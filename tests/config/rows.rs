@@ -239,6 +239,18 @@ pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
     ),
     ("tolerance = \"0s\"", "7: route[0].tolerance: must be whole seconds"),
     (
+        "tolerance = \"1500ms\"",
+        "7: route[0].tolerance: must be whole seconds, at least 1s; or \"off\"",
+    ),
+    (
+        "tolerance = \"300\"",
+        "7: route[0].tolerance: must be \"off\" or a length of time; the latter must be a whole number and a unit",
+    ),
+    (
+        "tolerance = \"300s\"",
+        "7: route[0].tolerance: is of no use: this provider signs no timestamp",
+    ),
+    (
         "answer_within = \"2h\"",
         "7: route[0].answer_within: must be longer than 0 and at most 1h",
     ),
@@ -266,6 +278,10 @@ pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
     (
         "event_id = { pointer = \"$.id\" }",
         "7: route[0].event_id.pointer: must be a JSON pointer",
+    ),
+    (
+        "event_id = { pointer = \"/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a\" }",
+        "7: route[0].event_id.pointer: must have at most 16 steps",
     ),
     (
         "event_id = { form = \"\" }",
@@ -311,6 +327,18 @@ pub(super) const REPLACED: &[(usize, &str, &str)] = &[
         "1: route[0].event_id: is required with verify = \"none\"",
     ),
     (6, "", "1: route[0].forward_to: is required"),
+    (
+        5,
+        "verify = \"none\"\nevent_id = { header = \"a\" }\ntolerance = \"300s\"",
+        "7: route[0].tolerance: is of no use with verify = \"none\"",
+    ),
+    (
+        5,
+        "secrets = [{ env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, \
+         { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, \
+         { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }]",
+        "5: route[0].secrets: must be at most 16",
+    ),
     (
         6,
         "forward_to = \"https://a\"",

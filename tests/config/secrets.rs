@@ -1,23 +1,14 @@
 //! Where secrets may be, and what may not be one.
 
-use onced::config::Config;
-use onced::proxy::SenderSettings;
 use tempfile::TempDir;
 
-use super::{environment, faults, parse};
+use super::{environment, faults, label_of, parse};
 
 /// A route on line 1 whose secrets are on line 2.
 fn route(secrets: &str) -> String {
     format!(
         "[[route]]\nsecrets = {secrets}\nname = \"a\"\npath = \"/a\"\nprovider = \"github\"\nforward_to = \"http://a\"\n"
     )
-}
-
-fn texts(config: &Config) -> Vec<(&str, &str)> {
-    let SenderSettings::Verified { secrets, .. } = &config.routes[0].sender else {
-        panic!("verified")
-    };
-    secrets.iter().map(|secret| (secret.label(), secret.as_str())).collect()
 }
 
 fn write(directory: &TempDir, name: &str, bytes: &[u8]) -> String {
@@ -40,10 +31,16 @@ fn a_secret_is_read_from_file_credential_and_variable() {
     ));
     let config = parse(&text, &around).unwrap();
     let label = format!("file {file}");
-    assert_eq!(
-        texts(&config),
-        [(&*label, "one"), ("credential dos", "two"), ("env WHSEC", "three")]
-    );
+    let expected = [
+        ("one", Some(&*label)),
+        ("two", Some("credential dos")),
+        ("three", Some("env WHSEC")),
+        ("one\n", None),
+        ("two\r", None),
+    ];
+    for (secret, label) in expected {
+        assert_eq!(label_of(&config.routes[0], secret), label, "{secret:?}");
+    }
 }
 
 #[test]
@@ -57,7 +54,7 @@ fn an_inline_secret_needs_the_operators_word() {
         "{fault}"
     );
     let config = parse(&text, &environment(&[]).with_inline_secrets()).unwrap();
-    assert_eq!(texts(&config), [("inline secret", "hidden")]);
+    assert_eq!(label_of(&config.routes[0], "hidden"), Some("inline secret"));
 }
 
 #[test]
@@ -67,23 +64,32 @@ fn what_cannot_be_a_secret_is_refused_without_being_shown() {
     let file = |name: &str, bytes: &[u8]| format!("[{{ file = {:?} }}]", write(&directory, name, bytes));
     let long = "hidden".repeat(20_000);
     for (secrets, key, reason) in [
-        (file("empty", b"\n"), "[0].file", "is an empty secret"),
+        (file("empty", b"\n"), "[0].file", "cannot be used: it is empty"),
         (
             file("lines", b"hidden\nhidden\n"),
             "[0].file",
-            "has a blank at one end, a control character",
+            "cannot be used: character 7 is invisible: U+000A, control character",
         ),
         (
             file("nul", b"hid\0den"),
             "[0].file",
-            "has a blank at one end, a control character",
+            "cannot be used: character 4 is invisible: U+0000, control character",
         ),
         (
             file("mark", "\u{feff}hidden".as_bytes()),
             "[0].file",
-            "has a blank at one end, a control character",
+            "cannot be used: character 1 is invisible: U+FEFF, byte order mark",
         ),
-        (file("bytes", b"hidden\xff"), "[0].file", "holds bytes that are no text"),
+        (
+            file("bytes", b"hidden\xff"),
+            "[0].file",
+            "cannot be used: it is not UTF-8 from byte 7 on",
+        ),
+        (
+            file("newlines", b"hidden\n\n"),
+            "[0].file",
+            "cannot be used: it has a blank at its end, character 7",
+        ),
         (
             file("long", long.as_bytes()),
             "[0].file",
@@ -92,16 +98,24 @@ fn what_cannot_be_a_secret_is_refused_without_being_shown() {
         (
             file("longish", &long.as_bytes()[..5_000]),
             "[0].file",
-            "is longer than 4096 bytes",
+            "cannot be used: it has 5000 bytes; the limit is 4096",
         ),
         (
             "[{ file = \"/nowhere/hidden\" }]".into(),
             "[0].file",
             "cannot be read: No such file",
         ),
-        ("[{ env = \"EMPTY\" }]".into(), "[0].env", "is an empty secret"),
-        ("[{ env = \"BLANK\" }]".into(), "[0].env", "has a blank at one end"),
-        ("[{ env = \"NEWLINES\" }]".into(), "[0].env", "has a blank at one end"),
+        ("[{ env = \"EMPTY\" }]".into(), "[0].env", "cannot be used: it is empty"),
+        (
+            "[{ env = \"BLANK\" }]".into(),
+            "[0].env",
+            "cannot be used: it has a blank at its beginning, character 1",
+        ),
+        (
+            "[{ env = \"NEWLINES\" }]".into(),
+            "[0].env",
+            "cannot be used: it has a blank at its end, character 7",
+        ),
         (
             "[{ env = \"ABSENT\" }]".into(),
             "[0].env",
@@ -137,6 +151,49 @@ fn what_cannot_be_a_secret_is_refused_without_being_shown() {
 }
 
 #[test]
+fn every_secret_that_the_provider_cannot_decode_is_refused_in_its_place() {
+    let around = environment(&[("GOOD", "whsec_aGlkZGVu"), ("HYPHEN", "hid-den"), ("SHORT", "whsec_")]);
+    let secrets = r#"[{ env = "HYPHEN" }, { env = "GOOD" }, { env = "SHORT" }]"#;
+    let text = route(secrets).replace("github", "standard-webhooks") + "tolerance = \"1ms\"\n";
+    let reason = "cannot be used: it is not base64 (standard alphabet), which this provider's secrets are";
+    assert_eq!(
+        faults(&text, &around),
+        [
+            format!("onced.toml:2: route[0].secrets[0].env: {reason}"),
+            format!("onced.toml:2: route[0].secrets[2].env: {reason}"),
+            "onced.toml:7: route[0].tolerance: must be whole seconds, at least 1s; or \"off\"".to_owned(),
+        ]
+    );
+    assert!(parse(&route(secrets), &around).is_ok(), "GitHub's are text");
+}
+
+#[test]
+fn what_is_wrong_with_a_secret_hides_no_other_fault_of_its_route() {
+    let text = route("[{ env = \"ABSENT\" }]") + "tolerance = \"5s\"\nevent_id = {}\n";
+    let found = faults(&text, &environment(&[]));
+    let keys = ["secrets[0].env", "tolerance", "event_id"];
+    assert_eq!(found.len(), keys.len(), "{found:#?}");
+    for (fault, key) in found.iter().zip(keys) {
+        assert!(fault.contains(&format!("route[0].{key}: ")), "{fault}");
+    }
+}
+
+#[test]
+fn of_a_token_one_newline_goes_as_well() {
+    let token = "0123456789012345678901";
+    let (once, twice) = (format!("{token}\n"), format!("{token}\n\n"));
+    let around = environment(&[("ONCE", &once), ("TWICE", &twice)]);
+    let text = |env: &str| format!("[[api.token]]\nname = \"a\"\nenv = {env:?}\nscopes = \"claim\"\n");
+    let config = parse(&text("ONCE"), &around).unwrap();
+    assert!(config.api.tokens[0].token.is(token.as_bytes()));
+    let reason = "must be 22 to 512 visible ASCII characters";
+    assert_eq!(
+        faults(&text("TWICE"), &around),
+        [format!("onced.toml:3: api.token[0].env: {reason}")]
+    );
+}
+
+#[test]
 fn no_secret_that_stands_in_the_wrong_place_is_repeated() {
     for text in [
         "hidden",
@@ -146,6 +203,9 @@ fn no_secret_that_stands_in_the_wrong_place_is_repeated() {
         "[api]\nlisten = \"hidden\"\nsocket = 1\nloopback = \"hidden\"\n[hooks]\npublic_url = \"hidden\"",
         "[[route]]\nname = \"HIDDEN hidden\"\nprovider = \"hidden\"\nforward_to = \"http://u:hidden@a\"\nmode = \"hidden\"",
         "[[api.token]]\nname = \"a\"\nscopes = \"hidden\"\nnamespaces = [\"HIDDEN hidden\"]\nenv = \"hidden\"",
+        "[[route]]\nprovider = \"stripe\"\nverify = \"hidden\"\ntolerance = \"hidden\"\nsecrets = \"hidden\"\n\
+         event_id = { header = \"hidden hidden\", pointer = \"hidden\" }",
+        "[[route]]\nevent_id = { pointer = \"/hidden/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a\" }",
         "[store]\ndir = [\"hidden\"]\ncache = \"hidden\"\nsync = \"hidden\"",
     ] {
         let found = faults(text, &environment(&[])).join("\n");

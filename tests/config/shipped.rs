@@ -48,6 +48,7 @@ fn the_shipped_file_says_what_holds_without_it_in_the_unit() {
             routes,
             shutdown,
             causes: _,
+            warnings: _,
         } = config;
         format!("{api:?} {hooks:?} {store:?} {ledger:?} {routes:?} {shutdown:?}")
     };

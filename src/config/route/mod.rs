@@ -1,13 +1,16 @@
 //! `[[route]]`.
 
+mod event_id;
 mod lifetimes;
+mod limits;
 mod sender;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::claim::Namespace;
-use crate::proxy::{ForwardTo, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, Tolerance};
+use crate::proxy::{ForwardTo, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings};
 
 use super::Environment;
 use super::cause::RouteCauses;
@@ -16,21 +19,53 @@ use super::item::all;
 use super::namespaces::{Namespaces, RouteTable};
 use super::section::{NOT_YET, Read, Section};
 use super::unique::Unique;
-use super::value;
+use super::warning::{self, Warning};
+
+use lifetimes::Lifetimes;
+use limits::Limits;
+use sender::Sender;
+use shared::Prints;
 
 /// Keys of queue routes, of recording and of signing to the app.
 const LATER: [&str; 4] = ["delivery", "duplicate_response", "record", "sign_secret"];
 
-/// The longest that a sender may be kept waiting. None waits for more than a minute or two; what is longer is a slip.
-const MAX_ANSWER_WITHIN: Duration = Duration::from_secs(3_600);
-/// The largest body that may be allowed. Providers stay below 30 MiB.
-const MAX_BODY_BYTES: u64 = 1 << 30;
+/// All routes.
+#[derive(Default)]
+pub(super) struct Routes {
+    /// In the order of the file.
+    pub(super) settings: Vec<RouteSettings>,
+    /// Why they are what they are, by name.
+    pub(super) causes: BTreeMap<Box<str>, RouteCauses>,
+    /// What is odd about them.
+    pub(super) warnings: Vec<Warning>,
+}
 
-/// The routes in the order of the file, and the causes of their lifetimes by name.
-pub(super) type Routes = (Vec<RouteSettings>, BTreeMap<Box<str>, RouteCauses>);
+impl Routes {
+    /// The longest `max_duration`; zero without routes.
+    pub(super) fn longest(&self) -> Duration {
+        let lengths = self.settings.iter().map(|route| route.max_duration);
+        lengths.max().unwrap_or_default()
+    }
+
+    fn add(&mut self, (settings, causes, warnings): Route) {
+        self.causes.insert(settings.name.clone(), causes);
+        self.settings.push(settings);
+        self.warnings.extend(warnings);
+    }
+}
+
+type Route = (RouteSettings, RouteCauses, Vec<Warning>);
 
 /// The tables of the routes' namespaces.
 type Tables<'a> = BTreeMap<Namespace, RouteTable<'a>>;
+
+/// What the routes before this one have.
+#[derive(Default)]
+struct Met {
+    names: Unique,
+    paths: Unique,
+    prints: Prints,
+}
 
 /// Reads all routes. Each table of a route's namespace must be some route's.
 pub(super) fn read(
@@ -38,60 +73,82 @@ pub(super) fn read(
     environment: &Environment,
     namespaces: Option<&Namespaces<'_>>,
 ) -> Result<Routes, Reported> {
-    let mut unique = (Unique::default(), Unique::default());
+    let mut met = Met::default();
     let none = Tables::new();
     let tables = namespaces.map_or(&none, |namespaces| &namespaces.route_tables);
     let sections = sections?.into_iter();
-    let routes = all(sections.map(|section| route(section, environment, tables, &mut unique)))?;
-    let (routes, causes): (Vec<_>, Vec<_>) = routes.into_iter().unzip();
-    let stray = |name: &Namespace| routes.iter().all(|route: &RouteSettings| route.namespace != *name);
+    let read = all(sections.map(|section| route(section, environment, tables, &mut met)))?;
+    let mut routes = Routes::default();
+    for route in read {
+        routes.add(route);
+    }
+    let stray = |name: &Namespace| routes.settings.iter().all(|route| route.namespace != *name);
     for (_, table) in tables.iter().filter(|(name, _)| stray(name)) {
         table.section.fault_of_all("is the namespace of no route");
     }
-    let names = routes.iter().map(|route| route.name.clone());
-    let causes = names.zip(causes).collect();
-    Ok((routes, causes))
+    Ok(routes)
 }
 
 fn route(
     mut section: Section<'_>,
     environment: &Environment,
     tables: &Tables<'_>,
-    unique: &mut (Unique, Unique),
-) -> Result<(RouteSettings, RouteCauses), Reported> {
-    let identity = identity(&mut section, unique);
-    let sender = sender::read(&mut section, environment);
+    met: &mut Met,
+) -> Result<Route, Reported> {
+    let identity = identity(&mut section, met);
+    let provider = sender::provider(&mut section, environment);
+    let profile = provider.ok().flatten().map(|provider| provider.profile);
+    let sender = sender::read(&mut section, environment, provider, &met.prints);
     let forward_to = section.parse("forward_to", ForwardTo::parse);
     let forward_to = section.required("forward_to", forward_to);
     let mode = mode(&mut section);
-    let table = identity
-        .as_ref()
-        .ok()
-        .and_then(|identity| tables.get_key_value(&identity.namespace));
-    let lifetimes = lifetimes::read(&mut section, table);
+    let namespace = identity.as_ref().ok().map(|identity| &identity.namespace);
+    let table = namespace.and_then(|namespace| tables.get_key_value(namespace));
+    let lifetimes = lifetimes::read(&mut section, table, profile);
     let manners = manners(&mut section);
+    let limits = limits::read(&mut section, profile);
     section.finish(&LATER);
     mode?;
-    let (identity, lifetimes, manners) = (identity?, lifetimes?, manners?);
+    let Sender { settings, prints } = sender?;
+    let (settings, causes) = complete(identity?, settings, forward_to?, lifetimes?, manners?, limits?);
+    let mut warnings = profile.map_or_else(Vec::new, |profile| warning::of_route(&settings, profile));
+    warnings.extend(met.prints.note(&prints, &settings));
+    Ok((settings, causes, warnings))
+}
+
+fn complete(
+    identity: Identity,
+    sender: SenderSettings,
+    forward_to: ForwardTo,
+    lifetimes: Lifetimes,
+    manners: Manners,
+    limits: Limits,
+) -> (RouteSettings, RouteCauses) {
+    let causes = RouteCauses {
+        processing_ttl: lifetimes.processing_ttl.1,
+        confirmed_ttl: lifetimes.confirmed_ttl.1,
+        answer_within: lifetimes.answer_within.1,
+        max_body: limits.max_body_bytes.1,
+        on_store_failure: lifetimes.on_store_failure.1,
+    };
     let settings = RouteSettings {
         name: identity.name,
         namespace: identity.namespace,
         path: identity.path,
-        sender: sender?,
-        forward_to: forward_to?,
+        sender,
+        forward_to,
         max_duration: lifetimes.max_duration,
-        processing_ttl: lifetimes.processing_ttl,
-        confirmed_ttl: lifetimes.confirmed_ttl,
-        on_store_failure: lifetimes.on_store_failure,
-        tolerance: manners.tolerance,
-        answer_within: manners.answer_within,
+        processing_ttl: lifetimes.processing_ttl.0,
+        confirmed_ttl: lifetimes.confirmed_ttl.0,
+        on_store_failure: lifetimes.on_store_failure.0,
+        answer_within: lifetimes.answer_within.0,
         in_flight: manners.in_flight,
         on_unknown_outcome: manners.on_unknown_outcome,
         on_missing_id: manners.on_missing_id,
-        max_body_bytes: manners.max_body_bytes,
-        relay_dangerous_status: manners.relay_dangerous_status,
+        max_body_bytes: limits.max_body_bytes.0,
+        dangerous_statuses: limits.dangerous_statuses,
     };
-    Ok((settings, lifetimes.causes))
+    (settings, causes)
 }
 
 /// What tells a route from the others.
@@ -101,18 +158,18 @@ struct Identity {
     path: RoutePath,
 }
 
-fn identity(section: &mut Section<'_>, (names, paths): &mut (Unique, Unique)) -> Result<Identity, Reported> {
+fn identity(section: &mut Section<'_>, met: &mut Met) -> Result<Identity, Reported> {
     let name = section.parse("name", |text| {
         Namespace::of_route(text).map(|namespace| (text, namespace))
     });
     let shared = section.parse("namespace", Namespace::of_route);
     let path = section.parse("path", |text| RoutePath::parse(text).map(|path| (text, path)));
     let name = section.required("name", name).and_then(|(text, own)| {
-        names.note(text, section, "name")?;
+        met.names.note(text, section, "name")?;
         Ok((text, own))
     });
     let path = section.required("path", path).and_then(|(text, path)| {
-        paths.note(text, section, "path")?;
+        met.paths.note(text, section, "path")?;
         Ok(path)
     });
     let (name, own) = name?;
@@ -132,20 +189,14 @@ fn mode(section: &mut Section<'_>) -> Read<()> {
     })
 }
 
-/// How a route deals with senders and with what can go wrong.
+/// How a route deals with what can go wrong.
 struct Manners {
-    tolerance: Option<Tolerance>,
-    answer_within: Option<Duration>,
     in_flight: InFlight,
     on_unknown_outcome: OnUnknownOutcome,
     on_missing_id: OnMissingId,
-    max_body_bytes: Option<u64>,
-    relay_dangerous_status: bool,
 }
 
 fn manners(section: &mut Section<'_>) -> Result<Manners, Reported> {
-    let tolerance = section.parse("tolerance", Tolerance::parse);
-    let answer_within = section.parse("answer_within", value::length(MAX_ANSWER_WITHIN));
     let in_flight = section.choice("in_flight", &[("wait", InFlight::Wait), ("busy", InFlight::Busy)]);
     let unknown = [("release", OnUnknownOutcome::Release), ("hold", OnUnknownOutcome::Hold)];
     let on_unknown_outcome = section.choice("on_unknown_outcome", &unknown);
@@ -155,15 +206,9 @@ fn manners(section: &mut Section<'_>) -> Result<Manners, Reported> {
         ("hash", OnMissingId::Hash),
     ];
     let on_missing_id = section.choice("on_missing_id", &missing);
-    let max_body = section.parse("max_body", value::size(1, MAX_BODY_BYTES, "from 1B to 1GiB"));
-    let relay_dangerous_status = section.flag("relay_dangerous_status");
     Ok(Manners {
-        tolerance: tolerance?,
-        answer_within: answer_within?,
         in_flight: in_flight?.unwrap_or(InFlight::Wait),
         on_unknown_outcome: on_unknown_outcome?.unwrap_or(OnUnknownOutcome::Release),
         on_missing_id: on_missing_id?.unwrap_or(OnMissingId::Forward),
-        max_body_bytes: max_body?,
-        relay_dangerous_status: relay_dangerous_status?.unwrap_or(false),
     })
 }

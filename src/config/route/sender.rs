@@ -1,80 +1,164 @@
-//! Who sends to a route: `provider`, `secrets`, `verify`, `event_id`.
+//! Who sends to a route: `provider`, `secrets`, `verify`, `tolerance`, `event_id`.
 
-use crate::proxy::{EventIdSource, JsonPointer, SecretText, SenderSettings};
+use std::slice;
+
+use crate::provider::{EventIdSource, MAX_SECRETS, Profile, Secret, SecretFault, Tolerance, Verifier, VerifierError};
+use crate::proxy::SenderSettings;
+use crate::quantity::parse_duration;
 
 use super::super::faults::Reported;
 use super::super::item::all;
 use super::super::section::{Read, Section};
 use super::super::{Environment, secrets};
+use super::event_id;
+use super::shared::{Print, Prints};
 
-/// The most secrets of a route. Two are a rotation; each costs a hash of every body.
-const MAX_SECRETS: usize = 8;
-
-pub(super) fn read(section: &mut Section<'_>, environment: &Environment) -> Result<SenderSettings, Reported> {
-    let provider = section.parse("provider", |name| known(name, environment));
-    let secrets = section
-        .tables("secrets")
-        .and_then(|sections| all(sections.into_iter().map(|it| secret(it, environment))));
-    let verify = section.parse("verify", verify);
-    let event_id = event_id(section);
-    match verify? {
-        None => verified(section, provider, secrets, event_id),
-        Some(Unverified) => unverified(section, provider, secrets, event_id),
-    }
+/// A profile that a route names.
+#[derive(Clone, Copy)]
+pub(super) struct Provider<'p> {
+    name: &'p str,
+    pub(super) profile: &'p Profile,
 }
 
-fn verified(
-    section: &Section<'_>,
-    provider: Read<Box<str>>,
-    secrets: Result<Vec<SecretText>, Reported>,
+/// A sender, and what stands for its secrets.
+pub(super) struct Sender {
+    pub(super) settings: SenderSettings,
+    pub(super) prints: Vec<Print>,
+}
+
+pub(super) fn provider<'p>(section: &mut Section<'_>, environment: &'p Environment) -> Read<Provider<'p>> {
+    let profiles = || environment.profiles().iter();
+    section.parse("provider", |text| {
+        let named = profiles().find(|(name, _)| *name == text);
+        named.map(|(name, profile)| Provider { name, profile }).ok_or_else(|| {
+            let known: Vec<_> = profiles().map(|(name, _)| name).collect();
+            format!("is not a known provider; known are {}", known.join(", "))
+        })
+    })
+}
+
+/// The keys as they were read, before anything is made of them.
+struct Keys<'p> {
+    provider: Read<Provider<'p>>,
+    secrets: Result<Vec<(Secret, Print)>, Reported>,
+    tolerance: Read<Tolerance>,
     event_id: Read<EventIdSource>,
-) -> Result<SenderSettings, Reported> {
-    let provider = section.required("provider", provider);
-    let secrets = secrets.and_then(|secrets| match secrets.len() {
-        0 => Err(section.fault("secrets", "needs at least one; only verify = \"none\" does without")),
-        1..=MAX_SECRETS => Ok(secrets),
-        _ => Err(section.fault("secrets", format_args!("must be at most {MAX_SECRETS}"))),
+}
+
+pub(super) fn read(
+    section: &mut Section<'_>,
+    environment: &Environment,
+    provider: Read<Provider<'_>>,
+    prints: &Prints,
+) -> Result<Sender, Reported> {
+    let profile = provider.ok().flatten().map(|provider| provider.profile);
+    let secrets = section.tables("secrets").and_then(|sections| {
+        let secret = |section| secret(section, environment, profile, prints);
+        all(sections.into_iter().map(secret))
     });
-    Ok(SenderSettings::Verified {
-        provider: provider?,
-        secrets: secrets?,
-        event_id: event_id?,
-    })
-}
-
-/// Secrets beside `verify = "none"` look like protection that is not there.
-fn unverified(
-    section: &Section<'_>,
-    provider: Read<Box<str>>,
-    secrets: Result<Vec<SecretText>, Reported>,
-    event_id: Read<EventIdSource>,
-) -> Result<SenderSettings, Reported> {
-    let event_id = match event_id {
-        Ok(None) => Err(section.fault("event_id", "is required with verify = \"none\"")),
-        event_id => event_id.map(|set| set.expect("not being set is the arm above")),
+    let verify = section.parse("verify", verify);
+    let keys = Keys {
+        provider,
+        secrets,
+        tolerance: section.parse("tolerance", tolerance),
+        event_id: event_id::read(section),
     };
-    if !secrets?.is_empty() {
-        return Err(section.fault("secrets", "are of no use with verify = \"none\""));
+    match verify? {
+        None => verified(section, keys),
+        Some(Unverified) => unverified(section, keys),
     }
-    Ok(SenderSettings::Unverified {
-        provider: provider?,
-        event_id: event_id?,
+}
+
+fn verified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
+    let provider = section.required("provider", keys.provider);
+    let tolerance = keys.tolerance.and_then(|set| match (set, provider) {
+        (Some(Tolerance::Seconds(_)), Ok(provider)) if provider.profile.signature.timestamp().is_none() => {
+            Err(timeless(section))
+        }
+        (set, _) => Ok(set),
+    });
+    let secrets = keys.secrets.and_then(|secrets| match secrets.is_empty() {
+        true => Err(section.fault("secrets", "needs at least one; only verify = \"none\" does without")),
+        false => Ok(secrets),
+    });
+    let Provider { name, profile } = provider?;
+    let (secrets, prints): (Vec<_>, Vec<_>) = secrets?.into_iter().unzip();
+    let verifier = verifier(section, profile, &secrets, tolerance?)?;
+    let of_profile = || profile.event_id.as_ref().map(|facts| facts.source.clone());
+    let settings = SenderSettings {
+        provider: Some(name.into()),
+        verifier: Some(verifier),
+        event_id: keys.event_id?.or_else(of_profile),
+    };
+    Ok(Sender { settings, prints })
+}
+
+fn verifier(
+    section: &Section<'_>,
+    profile: &Profile,
+    secrets: &[Secret],
+    tolerance: Option<Tolerance>,
+) -> Result<Verifier, Reported> {
+    Verifier::new(profile, secrets, tolerance).map_err(|error| match error {
+        VerifierError::NoTimestamp => timeless(section),
+        VerifierError::NoSecret => section.fault("secrets", "needs at least one"),
+        VerifierError::TooManySecrets(_) => section.fault("secrets", format_args!("must be at most {MAX_SECRETS}")),
+        VerifierError::Secret(error) => section.fault("secrets", unusable(&error.fault)),
     })
 }
 
-fn known(name: &str, environment: &Environment) -> Result<Box<str>, String> {
-    if environment.knows_provider(name) {
-        return Ok(name.into());
-    }
-    let known: Vec<_> = environment.known_providers().collect();
-    Err(format!("is not a known provider; known are {}", known.join(", ")))
+fn timeless(section: &Section<'_>) -> Reported {
+    section.fault("tolerance", "is of no use: this provider signs no timestamp")
 }
 
-fn secret(mut section: Section<'_>, environment: &Environment) -> Result<SecretText, Reported> {
+/// Secrets or a tolerance beside `verify = "none"` look like protection that is not there.
+fn unverified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
+    let event_id = match keys.event_id {
+        Ok(None) => Err(section.fault("event_id", "is required with verify = \"none\"")),
+        event_id => event_id,
+    };
+    let secrets = keys.secrets.and_then(|secrets| match secrets.is_empty() {
+        true => Ok(()),
+        false => Err(section.fault("secrets", "are of no use with verify = \"none\"")),
+    });
+    let tolerance = keys.tolerance.and_then(|set| match set {
+        Some(Tolerance::Seconds(_)) => Err(section.fault("tolerance", "is of no use with verify = \"none\"")),
+        Some(Tolerance::Off) | None => Ok(()),
+    });
+    secrets.and(tolerance)?;
+    let settings = SenderSettings {
+        provider: keys.provider?.map(|provider| provider.name.into()),
+        verifier: None,
+        event_id: event_id?,
+    };
+    Ok(Sender {
+        settings,
+        prints: Vec::new(),
+    })
+}
+
+/// A secret, tried on the profile by itself: so that each that does not suit it is reported in its own place.
+fn secret(
+    mut section: Section<'_>,
+    environment: &Environment,
+    profile: Option<&Profile>,
+    prints: &Prints,
+) -> Result<(Secret, Print), Reported> {
     let found = secrets::read(&mut section, environment);
     section.finish(&[]);
     let found = found?;
-    SecretText::new(&found.label, &found.text).map_err(|reason| section.fault(found.key, reason))
+    let refused = |fault: &SecretFault| section.fault(found.key, unusable(fault));
+    let secret = Secret::from_bytes(&*found.label, &found.bytes).map_err(|error| refused(&error.fault))?;
+    let alone = profile.map(|profile| Verifier::new(profile, slice::from_ref(&secret), None));
+    if let Some(Err(VerifierError::Secret(error))) = alone {
+        return Err(refused(&error.fault));
+    }
+    let print = prints.of(&found);
+    Ok((secret, print))
+}
+
+fn unusable(fault: &SecretFault) -> String {
+    format!("cannot be used: {fault}")
 }
 
 /// `verify = "none"`, the only thing that can be said: to verify is not an option but the rule.
@@ -89,30 +173,15 @@ fn verify(text: &str) -> Result<Unverified, &'static str> {
     }
 }
 
-fn event_id(section: &mut Section<'_>) -> Read<EventIdSource> {
-    let Some(mut place) = section.table("event_id")? else {
-        return Ok(None);
-    };
-    let header = place.parse("header", header);
-    let pointer = place.parse("pointer", JsonPointer::parse);
-    let form = place.parse("form", form);
-    place.finish(&[]);
-    match (header?, form?, pointer?) {
-        (Some(header), None, None) => Ok(Some(EventIdSource::Header(header))),
-        (None, Some(field), pointer) => Ok(Some(EventIdSource::Form { field, pointer })),
-        (None, None, Some(pointer)) => Ok(Some(EventIdSource::Pointer(pointer))),
-        _ => Err(place.fault_of_all("needs header, pointer, form, or form with pointer")),
+/// `300s` or `off`. Stamps count in seconds, and a tolerance of zero refuses all that are not of this very second.
+fn tolerance(text: &str) -> Result<Tolerance, String> {
+    if text == "off" {
+        return Ok(Tolerance::Off);
     }
-}
-
-fn header(text: &str) -> Result<http::HeaderName, &'static str> {
-    text.parse().map_err(|_| "must be the name of a header")
-}
-
-fn form(text: &str) -> Result<Box<str>, &'static str> {
-    if text.is_empty() {
-        Err("must be the name of a form field")
-    } else {
-        Ok(text.into())
+    let length =
+        parse_duration(text).map_err(|reason| format!("must be \"off\" or a length of time; the latter {reason}"))?;
+    if length.is_zero() || length.subsec_nanos() != 0 {
+        return Err("must be whole seconds, at least 1s; or \"off\"".to_owned());
     }
+    Ok(Tolerance::Seconds(length.as_secs()))
 }

@@ -94,3 +94,12 @@ fn the_longer_window_decides_and_a_day_is_the_least() {
         assert!(confirmed.cause.starts_with(cause), "{}", confirmed.cause);
     }
 }
+
+#[test]
+fn a_sender_without_a_profile_gets_the_least() {
+    let lifetimes = Lifetimes::without_profile(Duration::from_secs(30));
+    assert_eq!(lifetimes.processing_ttl, derive(&built_in("github")).processing_ttl);
+    assert_eq!(lifetimes.confirmed_ttl.span.as_secs(), DAY);
+    assert_eq!(lifetimes.confirmed_ttl.cause, "at least 24h; no provider is named");
+    assert_eq!(lifetimes.answer_within.span, Duration::from_secs(8));
+}

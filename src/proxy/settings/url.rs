@@ -1,5 +1,7 @@
 //! The three addresses of a route: the path that senders call, the URL that they know, and the app behind it.
 
+use std::fmt;
+
 use http::Uri;
 
 /// Why a text is no path of a route.
@@ -44,6 +46,16 @@ impl RoutePath {
         } else {
             Self::Exact(path.into())
         })
+    }
+}
+
+/// As it is written in the config.
+impl fmt::Display for RoutePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(path) => f.write_str(path),
+            Self::Prefix(path) => write!(f, "{path}*"),
+        }
     }
 }
 
@@ -160,7 +172,9 @@ mod tests {
             ("/*/a", Err(RoutePathError::Star)),
             ("/*/*", Err(RoutePathError::Star)),
         ] {
-            assert_eq!(RoutePath::parse(text), expected, "{text:?}");
+            let path = RoutePath::parse(text);
+            assert_eq!(path, expected, "{text:?}");
+            assert!(path.is_err() || path.is_ok_and(|path| path.to_string() == text));
         }
     }
 

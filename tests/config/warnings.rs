@@ -1,0 +1,78 @@
+//! Oddities of routes, which refuse nothing.
+
+use onced::provider::{Profile, Profiles, Redelivery};
+
+use super::{environment, parse};
+
+fn text(name: &str, provider: &str, secret: &str, more: &str) -> String {
+    format!(
+        "[[route]]\nname = {name:?}\npath = \"/{name}\"\nprovider = {provider:?}\nsecrets = [{{ env = {secret:?} }}]\n\
+         forward_to = \"http://a\"\n{more}\n"
+    )
+}
+
+/// The warnings about a text in an environment where `brief` retries for `brief_seconds`.
+fn warnings(text: &str, brief_seconds: u64) -> Vec<String> {
+    let mut profiles = Profiles::built_in();
+    let mut brief: Profile = profiles.find("github").unwrap().clone();
+    (brief.title, brief.timeout_seconds) = ("Brief".to_owned(), None);
+    brief.retry.automatic = Redelivery::WithinSeconds(brief_seconds);
+    profiles.define("brief", brief).unwrap();
+    let around = environment(&[("S", "one"), ("S_AGAIN", "one\n"), ("T", "two")]).with_profiles(profiles);
+    let config = parse(text, &around).unwrap();
+    config.warnings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn each_oddity_is_named_and_its_opposite_is_not() {
+    let patient = "max_duration = \"10s\"";
+    let rows: [(&str, &str, u64, Option<&str>); 10] = [
+        ("stripe", "", 1, None),
+        (
+            "stripe",
+            "confirmed_ttl = \"2d\"",
+            1,
+            Some("confirmed_ttl 2d is shorter than the 3d for which Stripe retries: a late retry takes effect again"),
+        ),
+        ("stripe", "confirmed_ttl = \"3d\"", 1, None),
+        ("github", &format!("{patient}\nconfirmed_ttl = \"1s\""), 1, None),
+        ("github", patient, 1, None),
+        (
+            "github",
+            "max_duration = \"11s\"",
+            1,
+            Some(
+                "max_duration 11s is longer than the 10s that GitHub waits: what takes longer than answer_within 8s is \
+                 answered with 503 while the app goes on",
+            ),
+        ),
+        (
+            "brief",
+            "",
+            120,
+            Some("processing_ttl 2m does not end before the last retry of Brief after 2m: a crash uses up all of them"),
+        ),
+        ("brief", "", 121, None),
+        ("brief", "processing_ttl = \"30s\"", 60, None),
+        ("brief", "", 0, None),
+    ];
+    for (provider, more, brief_seconds, expected) in rows {
+        let found = warnings(&text("a", provider, "S", more), brief_seconds);
+        let expected: Vec<_> = expected.iter().map(|oddity| format!("route a: {oddity}")).collect();
+        assert_eq!(found, expected, "{provider} {more} {brief_seconds}");
+    }
+}
+
+#[test]
+fn one_secret_of_two_providers_is_odd() {
+    let shared = "has a secret in common with route a, whose provider is another";
+    for (provider, secret, expected) in [
+        ("brief", "S", vec![format!("route b: {shared}")]),
+        ("brief", "S_AGAIN", vec![format!("route b: {shared}")]),
+        ("brief", "T", vec![]),
+        ("stripe", "S", vec![]),
+    ] {
+        let text = text("a", "stripe", "S", "") + &text("b", provider, secret, "");
+        assert_eq!(warnings(&text, 1_000), expected, "{provider} {secret}");
+    }
+}

@@ -38,6 +38,16 @@ impl<const MAX_MS: u64> Ttl<MAX_MS> {
         }
     }
 
+    /// A number of minutes, brought into the bounds.
+    #[must_use]
+    pub const fn minutes(minutes: u64) -> Self {
+        let millis = minutes * 60_000;
+        if millis == 0 {
+            return Self(1);
+        }
+        if millis > MAX_MS { Self::MAX } else { Self(millis) }
+    }
+
     /// A number of milliseconds, brought into the bounds.
     #[must_use]
     pub fn clamped_ms(millis: u64) -> Self {

@@ -1,8 +1,9 @@
 //! `serve` and `check`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rustix::process::{Resource, Rlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{ConfigArgs, DEFAULT_CONFIG, Exit, logging};
@@ -16,18 +17,31 @@ use crate::store;
 pub(super) struct ServeArgs {
     #[command(flatten)]
     config: ConfigArgs,
+    /// Without a config: one route for this provider, at /hooks/PROVIDER
+    #[arg(long, requires_all = ["secret_file", "forward"], conflicts_with = "config")]
+    provider: Option<String>,
+    /// The file that holds the provider's secret
+    #[arg(long, value_name = "FILE", requires = "provider")]
+    secret_file: Option<PathBuf>,
+    /// The app, as in http://127.0.0.1:3000/hook
+    #[arg(long, value_name = "URL", requires = "provider")]
+    forward: Option<String>,
 }
 
 /// Runs the daemon until it is told to stop.
 pub(super) fn serve(args: &ServeArgs) -> Exit {
     logging::start();
-    let config = match load(&args.config) {
+    let config = match config_of(args) {
         Ok(config) => config,
         Err(faults) => {
             eprint!("{faults}");
             return Exit::Config;
         }
     };
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    raise_descriptor_limit();
     // Before the runtime: the filter holds for the threads that are started after it.
     let real_sync = match store::force_real_sync() {
         Ok(()) => true,
@@ -102,12 +116,36 @@ pub(super) fn check(args: &ConfigArgs) -> Exit {
             for line in config::explain(&config) {
                 println!("{line}");
             }
+            for warning in &config.warnings {
+                println!("warning: {warning}");
+            }
             Exit::Well
         }
         Err(faults) => {
             eprint!("{faults}");
             Exit::Config
         }
+    }
+}
+
+fn config_of(args: &ServeArgs) -> Result<Config, ConfigFaults> {
+    match (&args.provider, &args.secret_file, &args.forward) {
+        (Some(provider), Some(secret_file), Some(forward)) => {
+            config::quick_route(provider, secret_file, forward, &Environment::new(std::env::vars_os()))
+        }
+        _ => load(&args.config),
+    }
+}
+
+/// Connections need descriptors, and the usual soft limit of 1,024 is for programs that still use select(2).
+fn raise_descriptor_limit() {
+    let limits = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limits.maximum,
+        ..limits
+    };
+    if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(error = %error, "the limit of open files stays as it is");
     }
 }
 

@@ -1,11 +1,13 @@
 //! Binds what the config names, and says where.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::api::Api;
 use crate::config::Config;
-use crate::server::{self, Limits, ListenError, Listener, Shutdown, Tls, TlsError};
+use crate::proxy::Proxy;
+use crate::server::{self, Limits, ListenError, Listener, Shutdown, Tls, TlsError, TlsFiles};
 
 /// Owner and group may talk to the daemon: the mode is all that guards the socket.
 const SOCKET_MODE: u32 = 0o660;
@@ -33,28 +35,52 @@ pub enum ListenFault {
 }
 
 /// Binds every address before it serves on any, so that a start that fails has answered nobody.
-pub(super) async fn serve(config: &Config, api: Arc<Api>, shutdown: &Shutdown) -> Result<Bound, ListenFault> {
-    let (mut bound, mut doors) = (Bound::default(), Vec::new());
-    let tls = config
-        .api
-        .tls
-        .as_ref()
-        .map(|files| Tls::load(&files.cert, &files.key))
-        .transpose()?;
-    for address in &config.api.listen {
-        let door = Listener::bind_tcp(&address.to_string(), tls.clone()).await?;
-        bound.api.push(door.local_address());
-        doors.push(door);
-    }
+pub(super) async fn serve(
+    config: &Config,
+    api: Arc<Api>,
+    proxy: Arc<Proxy>,
+    shutdown: &Shutdown,
+) -> Result<Bound, ListenFault> {
+    let mut bound = Bound::default();
+    let mut for_api = bind_all(&config.api.listen, config.api.tls.as_ref(), &mut bound.api).await?;
     if let Some(path) = &config.api.socket {
-        doors.push(Listener::bind_unix(path, SOCKET_MODE).await?);
+        for_api.push(Listener::bind_unix(path, SOCKET_MODE).await?);
         bound.socket = Some(path.clone());
     }
-    for door in doors {
+    // Nobody listens for senders where nothing is to be done with what they send.
+    let addresses = if config.routes.is_empty() {
+        &[][..]
+    } else {
+        &config.hooks.listen
+    };
+    let for_hooks = bind_all(addresses, config.hooks.tls.as_ref(), &mut bound.hooks).await?;
+    for door in for_api {
         tracing::info!(listener = "api", address = door.local_address(), "listening");
         let api = Arc::clone(&api);
         let service = move |request| Arc::clone(&api).handle(request);
         tokio::spawn(server::serve(door, Limits::default(), service, shutdown.clone()));
     }
+    for door in for_hooks {
+        tracing::info!(listener = "hooks", address = door.local_address(), "listening");
+        let proxy = Arc::clone(&proxy);
+        let service = move |request| Arc::clone(&proxy).handle(request);
+        tokio::spawn(server::serve(door, Limits::default(), service, shutdown.clone()));
+    }
     Ok(bound)
+}
+
+/// Binds addresses and notes what they have become.
+async fn bind_all(
+    addresses: &[SocketAddr],
+    tls: Option<&TlsFiles>,
+    bound: &mut Vec<String>,
+) -> Result<Vec<Listener>, ListenFault> {
+    let tls = tls.map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
+    let mut doors = Vec::new();
+    for address in addresses {
+        let door = Listener::bind_tcp(&address.to_string(), tls.clone()).await?;
+        bound.push(door.local_address());
+        doors.push(door);
+    }
+    Ok(doors)
 }

@@ -21,8 +21,9 @@ pub use settings::ShutdownSettings;
 use crate::api::Api;
 use crate::clock::Source;
 use crate::config::Config;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerSettings, NamespaceSettings};
 use crate::metrics::Metrics;
+use crate::proxy::Proxy;
 use crate::server::Shutdown;
 use crate::store::{OpenError, Store};
 use crate::sweep;
@@ -60,6 +61,7 @@ pub struct Ended(&'static str);
 pub struct Daemon {
     ledger: Arc<Ledger>,
     metrics: Arc<Metrics>,
+    proxy: Arc<Proxy>,
     bound: Bound,
     shutdown: Shutdown,
     stopping: CancellationToken,
@@ -76,7 +78,7 @@ impl Daemon {
     pub async fn start(config: Config, surroundings: Surroundings) -> Result<Self, StartError> {
         let metrics = Arc::new(Metrics::new());
         let store = open_store(&config, surroundings, Arc::clone(&metrics)).await?;
-        let ledger = Arc::new(Ledger::new(store, config.ledger.clone(), Arc::clone(&metrics)));
+        let ledger = Arc::new(Ledger::new(store, namespaces(&config), Arc::clone(&metrics)));
         let (shutdown, stopping) = (Shutdown::new(), CancellationToken::new());
         let api = Api::new(
             Arc::clone(&ledger),
@@ -84,7 +86,14 @@ impl Daemon {
             config.api.clone(),
             stopping.clone(),
         );
-        let bound = match listeners::serve(&config, Arc::new(api), &shutdown).await {
+        let proxy = Proxy::new(
+            Arc::clone(&ledger),
+            Arc::clone(&metrics),
+            &config.hooks,
+            config.routes.clone(),
+        );
+        let proxy = Arc::new(proxy);
+        let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown).await {
             Ok(bound) => bound,
             Err(fault) => {
                 ledger.store().close().await;
@@ -110,6 +119,7 @@ impl Daemon {
         Ok(Self {
             ledger,
             metrics,
+            proxy,
             bound,
             shutdown,
             stopping,
@@ -160,13 +170,35 @@ impl Daemon {
             drain_ms = self.drain.as_millis(),
             "stopping: not ready, accepting nothing more"
         );
-        let drained = self.shutdown.drain(Instant::now() + self.drain).await;
-        tracing::info!(finished = drained.finished, cut = drained.cut, "drained");
+        let deadline = Instant::now() + self.drain;
+        let drained = self.shutdown.drain(deadline).await;
+        // Attempts whose senders have gone go on by themselves.
+        let attempts_ended = tokio::time::timeout_at(deadline, self.proxy.finish()).await.is_ok();
+        tracing::info!(
+            finished = drained.finished,
+            cut = drained.cut,
+            attempts_ended,
+            "drained"
+        );
         self.workers.shutdown().await;
         tracing::info!("workers stopped");
         self.ledger.store().close().await;
         tracing::info!("stopped");
     }
+}
+
+/// The namespaces of the claim API, and those of the routes.
+fn namespaces(config: &Config) -> LedgerSettings {
+    let mut settings = config.ledger.clone();
+    for route in &config.routes {
+        let namespace = NamespaceSettings {
+            processing_ttl: route.processing_ttl,
+            confirmed_ttl: route.confirmed_ttl,
+            on_store_failure: route.on_store_failure,
+        };
+        settings.by_namespace.insert(route.namespace.clone(), namespace);
+    }
+    settings
 }
 
 async fn open_store(config: &Config, surroundings: Surroundings, metrics: Arc<Metrics>) -> Result<Store, StartError> {

@@ -1,8 +1,257 @@
-//! The webhook proxy.
+//! The webhook proxy: stands in front of the apps and does the claiming for them.
+//!
+//! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, find the
+//! event id, claim, hand over, confirm or release, answer. What stops it on the way is a [`Verdict`], and what a verdict
+//! looks like to a sender stands in one file ([`answer`]).
+//!
+//! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
+//! sender that hangs up does not cut it. If the process dies in between, the claim runs out by itself, and the sender's
+//! retry is handed over with a higher attempt number.
 
+mod answer;
+mod app;
+mod attempt;
+mod headers;
 mod settings;
+mod table;
+mod verdict;
+
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use bytes::Bytes;
+use http::Method;
+use http::request::Parts;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 pub use settings::{
     ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
     PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
+
+use crate::claim::{ConfirmedTtl, Key, Outcome};
+use crate::ledger::{Ask, AskClaim, Ledger};
+use crate::metrics::{ByProvider, ByRoute, Metrics};
+use crate::provider::{self, Identity, UnixSeconds, Verification, body_key_text};
+use crate::server::{BodyLimits, Pool, PoolSettings, Request, Response};
+use app::App;
+use attempt::{Attempt, Guarded};
+use headers::Origin;
+use table::{Match, Table};
+use verdict::Verdict;
+
+/// The largest reply of an app that is relayed. Senders read a few hundred bytes.
+const MAX_REPLY_BYTES: u64 = 4 << 20;
+/// How long the hash of a body stands for an event without an id: equal bodies are a guess, so the memory is short.
+const HASH_TTL: ConfirmedTtl = ConfirmedTtl::minutes(10);
+
+/// The proxy of one daemon.
+#[derive(Debug)]
+pub struct Proxy {
+    ledger: Arc<Ledger>,
+    metrics: Arc<Metrics>,
+    table: Table,
+    trusted_proxies: Vec<Network>,
+    app: App,
+    /// Attempts that are under way, whether their senders are still there or not.
+    attempts: TaskTracker,
+}
+
+/// One request whose body has been read.
+struct Arrival {
+    head: Parts,
+    body: Bytes,
+    origin: Origin,
+    at: Instant,
+}
+
+impl Proxy {
+    /// A proxy for these routes.
+    #[must_use]
+    pub fn new(ledger: Arc<Ledger>, metrics: Arc<Metrics>, hooks: &HooksSettings, routes: Vec<RouteSettings>) -> Self {
+        let pool = Pool::new(PoolSettings {
+            max_reply_bytes: MAX_REPLY_BYTES,
+            ..PoolSettings::default()
+        });
+        Self {
+            app: App::new(pool, Arc::clone(&metrics)),
+            ledger,
+            metrics,
+            table: Table::new(routes),
+            trusted_proxies: hooks.trusted_proxies.clone(),
+            attempts: TaskTracker::new(),
+        }
+    }
+
+    /// Answers a sender.
+    pub async fn handle(self: Arc<Self>, request: Request) -> Response {
+        let path = request.head.uri.path().to_owned();
+        let (route, verdict) = match self.table.find(&path) {
+            None => (String::new(), Verdict::Unrouted),
+            Some(found) => (found.route.name.to_string(), self.serve(&found, request).await),
+        };
+        let outcome = verdict.outcome();
+        self.metrics.hooks.get_or_create(&ByRoute { route, outcome }).inc();
+        answer::response(verdict)
+    }
+
+    /// Waits until every attempt that is under way has ended.
+    pub async fn finish(&self) {
+        self.attempts.close();
+        self.attempts.wait().await;
+    }
+
+    /// The life of a request on its route.
+    async fn serve(&self, found: &Match<'_>, request: Request) -> Verdict {
+        let at = Instant::now();
+        let route = found.route;
+        if request.head.method != Method::POST {
+            return Verdict::Method;
+        }
+        let origin = Origin::of(&request, &self.trusted_proxies);
+        let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
+            Ok(body) => body,
+            Err(error) => return Verdict::Body(error),
+        };
+        let arrival = Arrival {
+            head: request.head,
+            body,
+            origin,
+            at,
+        };
+        if let Some(refused) = self.verify(route, &arrival) {
+            return refused;
+        }
+        let sent = provider::Request {
+            headers: &arrival.head.headers,
+            body: &arrival.body,
+        };
+        let identity = route.sender.event_id.as_ref().map(|source| source.find(&sent));
+        let (key, event_id) = match identity {
+            Some(Identity::Known(id)) => (Some((id.key_text(), route.confirmed_ttl)), Some(id)),
+            Some(Identity::DuplicateHeader(_)) => return Verdict::Unverified,
+            Some(Identity::Missing(_)) | None => match route.on_missing_id {
+                OnMissingId::Reject => return Verdict::NoId,
+                OnMissingId::Hash => (Some((body_key_text(&arrival.body), HASH_TTL)), None),
+                OnMissingId::Forward => (None, None),
+            },
+        };
+        let guarded = match key {
+            None => None,
+            Some((text, confirmed_ttl)) => match self.claim(route, &text, confirmed_ttl, at).await {
+                Ok(guarded) => Some(guarded),
+                Err(verdict) => return verdict,
+            },
+        };
+        let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
+        let attempt = Attempt {
+            route: Arc::clone(route),
+            guarded,
+            event_id,
+            uri,
+        };
+        self.hand_over(attempt, arrival).await
+    }
+
+    /// What a request that is not shown to be the sender's gets; `None` lets it pass.
+    fn verify(&self, route: &RouteSettings, arrival: &Arrival) -> Option<Verdict> {
+        let verifier = route.sender.verifier.as_ref()?;
+        let now = self
+            .ledger
+            .clock()
+            .wall_now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
+        let sent = provider::Request {
+            headers: &arrival.head.headers,
+            body: &arrival.body,
+        };
+        let (route_name, provider) = (&route.name, route.sender.provider.as_deref().unwrap_or_default());
+        match verifier.verify(&sent, now) {
+            Verification::Verified { secret, skew_seconds } => {
+                self.note_skew(provider, skew_seconds);
+                tracing::debug!(route = %route_name, secret, skew_seconds, "verified");
+                None
+            }
+            Verification::Stale { secret, skew_seconds } => {
+                self.note_skew(provider, Some(skew_seconds));
+                tracing::warn!(
+                    route = %route_name, secret, skew_seconds,
+                    "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
+                );
+                Some(Verdict::Stale)
+            }
+            Verification::Rejected(rejection) => {
+                tracing::info!(route = %route_name, %rejection, "refused");
+                Some(Verdict::Unverified)
+            }
+        }
+    }
+
+    fn note_skew(&self, provider: &str, skew_seconds: Option<i64>) {
+        if let Some(skew_seconds) = skew_seconds {
+            let labels = ByProvider {
+                provider: provider.to_owned(),
+            };
+            self.metrics
+                .sender_clock_skew_seconds
+                .get_or_create(&labels)
+                .set(skew_seconds);
+        }
+    }
+
+    /// Claims the event, waiting for an attempt that is under way as the route says.
+    async fn claim(
+        &self,
+        route: &RouteSettings,
+        id: &str,
+        confirmed_ttl: ConfirmedTtl,
+        at: Instant,
+    ) -> Result<Guarded, Verdict> {
+        // An id becomes a key by a mapping whose results are keys; the error is there for a mapping that is not.
+        let key = Key::new(&route.namespace, id).map_err(|_| Verdict::NoId)?;
+        let claim = AskClaim {
+            processing_ttl: Some(route.processing_ttl),
+            ..AskClaim::default()
+        };
+        let (answer, grant) = match route.in_flight {
+            InFlight::Wait => {
+                let left = route.answer_within.saturating_sub(at.elapsed());
+                self.ledger.claim_waiting(key.clone(), claim, left).await?
+            }
+            InFlight::Busy => (self.ledger.ask(key.clone(), Ask::Claim(claim)).await?, None),
+        };
+        if let Some(mut grant) = grant {
+            grant.keep();
+        }
+        match answer.outcome {
+            Outcome::Claimed(claimed) => Ok(Guarded {
+                key,
+                token: claimed.token,
+                attempt: claimed.attempt,
+                confirmed_ttl,
+                degraded: answer.degraded,
+            }),
+            Outcome::Done(_) => Err(Verdict::Duplicate),
+            Outcome::InProgress { expires_at, .. } => Err(Verdict::InProgress {
+                expires_in: expires_at.since(self.ledger.clock().now()),
+            }),
+            // A claim that brings no fingerprint comes to nothing else.
+            _ => Err(Verdict::Broken),
+        }
+    }
+
+    /// Lets the attempt run, and the sender wait for it as long as senders of this route do.
+    async fn hand_over(&self, attempt: Attempt, arrival: Arrival) -> Verdict {
+        let patience = arrival.at + attempt.route.answer_within;
+        let run = attempt.run(self.app.clone(), Arc::clone(&self.ledger), arrival);
+        let running = self.attempts.spawn(run);
+        match tokio::time::timeout_at(patience, running).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(_)) => Verdict::Broken,
+            Err(_) => Verdict::Late,
+        }
+    }
+}

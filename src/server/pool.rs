@@ -5,6 +5,7 @@
 //! another connection is tried is a kept one that was closed before it was handed a byte.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -95,6 +96,14 @@ pub struct Pool {
     settings: PoolSettings,
     /// Each with the time at which it was last used, the latest last.
     idle: Arc<Mutex<Idle>>,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Pool {

@@ -1,0 +1,101 @@
+//! What a sender is told: the one file that knows the proxy's statuses and headers.
+//!
+//! A 2xx says that the app has answered 2xx, now or before. 401 says that the signature is wrong and nothing else; our
+//! own trouble is 503, because a 4xx makes some senders give up; 502 and 504 speak of the app. Texts are fixed: nothing
+//! of a request or a secret is ever in them.
+
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderName, HeaderValue, StatusCode};
+
+use super::headers::strip_hop_by_hop;
+use super::verdict::Verdict;
+use crate::server::{Response, ResponseBody, close};
+
+pub(super) const OUTCOME: HeaderName = HeaderName::from_static("onced-outcome");
+const APP_STATUS: HeaderName = HeaderName::from_static("onced-app-status");
+
+/// Seconds until a retry is likely to find us or the app in another state.
+const RETRY_SECONDS: u64 = 10;
+/// The longest that a sender is told to wait: a claim may live for a day, and senders take the header at its word.
+const MAX_RETRY_SECONDS: u64 = 300;
+
+pub(super) fn response(verdict: Verdict) -> Response {
+    let outcome = HeaderValue::from_static(verdict.outcome());
+    let mut response = match verdict {
+        Verdict::Answered(answer) => relayed(answer),
+        Verdict::Unrouted => text(StatusCode::NOT_FOUND, "no route has this path\n"),
+        Verdict::Method => method(),
+        Verdict::Body(error) => {
+            let mut response = text(error.status(), "the body could not be read\n");
+            close(&mut response);
+            response
+        }
+        Verdict::Unverified => text(StatusCode::UNAUTHORIZED, "the signature could not be verified\n"),
+        Verdict::Stale => retry(
+            StatusCode::SERVICE_UNAVAILABLE,
+            RETRY_SECONDS,
+            "the timestamp is out of tolerance\n",
+        ),
+        Verdict::NoId => text(StatusCode::UNPROCESSABLE_ENTITY, "the event has no id\n"),
+        Verdict::Duplicate => text(StatusCode::OK, "handled before\n"),
+        Verdict::InProgress { expires_in } => {
+            let seconds = expires_in.as_secs().clamp(1, MAX_RETRY_SECONDS).min(RETRY_SECONDS);
+            retry(
+                StatusCode::SERVICE_UNAVAILABLE,
+                seconds,
+                "an attempt at this event is under way\n",
+            )
+        }
+        Verdict::Late => retry(
+            StatusCode::SERVICE_UNAVAILABLE,
+            RETRY_SECONDS,
+            "the app is still at this event\n",
+        ),
+        Verdict::StoreDown => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "try again later\n"),
+        Verdict::Broken => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "try again later\n"),
+        Verdict::Dangerous(status) => {
+            let mut response = retry(
+                StatusCode::SERVICE_UNAVAILABLE,
+                RETRY_SECONDS,
+                "the app refused this event\n",
+            );
+            response
+                .headers_mut()
+                .insert(APP_STATUS, HeaderValue::from(status.as_u16()));
+            response
+        }
+        Verdict::Redirected => text(StatusCode::BAD_GATEWAY, "the app answered with a redirect\n"),
+        Verdict::NeverReached => text(StatusCode::BAD_GATEWAY, "the app could not be reached\n"),
+        Verdict::Unknown { timed_out: true } => text(StatusCode::GATEWAY_TIMEOUT, "the app did not answer in time\n"),
+        Verdict::Unknown { timed_out: false } => text(StatusCode::BAD_GATEWAY, "the app's answer is missing\n"),
+    };
+    response.headers_mut().insert(OUTCOME, outcome);
+    response
+}
+
+fn relayed(answer: http::Response<bytes::Bytes>) -> Response {
+    let mut response = answer.map(ResponseBody::from);
+    strip_hop_by_hop(response.headers_mut());
+    response
+}
+
+fn text(status: StatusCode, text: &'static str) -> Response {
+    let mut response = Response::new(ResponseBody::from(text));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response
+}
+
+fn retry(status: StatusCode, seconds: u64, body: &'static str) -> Response {
+    let mut response = text(status, body);
+    response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    response
+}
+
+fn method() -> Response {
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    response
+}

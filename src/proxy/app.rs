@@ -1,0 +1,92 @@
+//! The app at the other end: where a request goes, and what a hand-over came to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Uri};
+use tokio::time::Instant;
+
+use super::settings::{ForwardTo, RouteSettings};
+use super::verdict::Verdict;
+use crate::chain::Chain;
+use crate::metrics::{ByApp, Metrics};
+use crate::server::{Lost, Pool, SendError, Target};
+
+/// Reaches apps and counts how it went. Clones share their connections.
+#[derive(Debug, Clone)]
+pub(super) struct App {
+    pool: Pool,
+    metrics: Arc<Metrics>,
+}
+
+/// The request target for the app: its own path, what follows the route's prefix, and the query, byte by byte.
+pub(super) fn uri(forward_to: &ForwardTo, suffix: &str, query: Option<&str>) -> Option<Uri> {
+    let uri = forward_to.uri();
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    let mut text = format!("{scheme}://{authority}{}{suffix}", forward_to.path());
+    if let Some(query) = query {
+        text.push('?');
+        text.push_str(query);
+    }
+    text.parse().ok()
+}
+
+impl App {
+    pub(super) fn new(pool: Pool, metrics: Arc<Metrics>) -> Self {
+        Self { pool, metrics }
+    }
+
+    /// Hands the request over, once, and says what it came to.
+    pub(super) async fn send(&self, route: &RouteSettings, request: Request<Bytes>) -> Verdict {
+        let Ok(target) = Target::from_uri(request.uri()) else {
+            return Verdict::NeverReached;
+        };
+        let started = Instant::now();
+        let sent = self.pool.send(&target, request, started + route.max_duration).await;
+        let (verdict, outcome) = judge(route, sent);
+        self.count(route, &target, outcome, started.elapsed());
+        verdict
+    }
+
+    fn count(&self, route: &RouteSettings, target: &Target, outcome: &'static str, took: Duration) {
+        self.metrics.attempt_seconds.observe(took.as_secs_f64());
+        let labels = ByApp {
+            route: route.name.to_string(),
+            app: target.to_string(),
+            outcome,
+        };
+        self.metrics.attempts.get_or_create(&labels).inc();
+    }
+}
+
+fn judge(route: &RouteSettings, sent: Result<http::Response<Bytes>, SendError>) -> (Verdict, &'static str) {
+    let error = match sent {
+        Ok(answer) => {
+            let status = answer.status();
+            return match status.as_u16() {
+                200..=299 => (Verdict::Answered(answer), "2xx"),
+                300..=399 => (Verdict::Redirected, "3xx"),
+                _ if route.dangerous_statuses.iter().any(|range| range.contains(status)) => {
+                    (Verdict::Dangerous(status), class(status))
+                }
+                _ => (Verdict::Answered(answer), class(status)),
+            };
+        }
+        Err(error) => error,
+    };
+    tracing::warn!(route = %route.name, error = %Chain(&error), "a hand-over failed");
+    match error {
+        SendError::NeverReached(_) => (Verdict::NeverReached, "never_reached"),
+        SendError::Unknown {
+            source: Lost::TimedOut, ..
+        } => (Verdict::Unknown { timed_out: true }, "timed_out"),
+        SendError::Unknown { .. } | SendError::ReplyTooLong { .. } => {
+            (Verdict::Unknown { timed_out: false }, "unknown")
+        }
+    }
+}
+
+fn class(status: http::StatusCode) -> &'static str {
+    if status.is_server_error() { "5xx" } else { "4xx" }
+}

@@ -1,0 +1,49 @@
+//! Which route a path belongs to: the exact one, else the longest prefix. Paths are compared as they arrived.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::settings::{RoutePath, RouteSettings};
+
+/// The routes by path.
+#[derive(Debug)]
+pub(super) struct Table {
+    exact: HashMap<Box<str>, Arc<RouteSettings>>,
+    /// The longest first.
+    prefixes: Vec<(Box<str>, Arc<RouteSettings>)>,
+}
+
+/// A route, and what of the path goes on to its app.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Match<'a> {
+    pub(super) route: &'a Arc<RouteSettings>,
+    /// What follows the prefix; empty for an exact path.
+    pub(super) suffix: &'a str,
+}
+
+impl Table {
+    pub(super) fn new(routes: Vec<RouteSettings>) -> Self {
+        let (mut exact, mut prefixes) = (HashMap::new(), Vec::new());
+        for route in routes.into_iter().map(Arc::new) {
+            match route.path.clone() {
+                RoutePath::Exact(path) => drop(exact.insert(path, route)),
+                RoutePath::Prefix(path) => prefixes.push((path, route)),
+            }
+        }
+        prefixes.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+        Self { exact, prefixes }
+    }
+
+    pub(super) fn find<'a>(&'a self, path: &'a str) -> Option<Match<'a>> {
+        if let Some(route) = self.exact.get(path) {
+            return Some(Match { route, suffix: "" });
+        }
+        let fits = |(prefix, route): &'a (Box<str>, Arc<RouteSettings>)| {
+            let suffix = path.strip_prefix(&**prefix)?;
+            // `..` could leave the part of the app that the prefix stands for.
+            let leaves = suffix.split('/').any(|segment| matches!(segment, ".." | "."));
+            (!leaves).then_some(Match { route, suffix })
+        };
+        self.prefixes.iter().find_map(fits)
+    }
+}

@@ -1,0 +1,79 @@
+//! What a request came to, in the proxy's own terms.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+
+use crate::server::BodyError;
+use crate::store::Fault;
+
+/// What a request came to.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// No route has this path.
+    Unrouted,
+    /// The route takes POST alone.
+    Method,
+    /// The body could not be read.
+    Body(BodyError),
+    /// It is not shown to be the sender's.
+    Unverified,
+    /// It is the sender's, and its timestamp is out of tolerance: perhaps our clock is wrong.
+    Stale,
+    /// It has no event id, on a route that asks for one.
+    NoId,
+    /// The event was handled before.
+    Duplicate,
+    /// Another attempt at the event is under way.
+    InProgress {
+        /// When its claim ends.
+        expires_in: Duration,
+    },
+    /// The store cannot be asked, and the route is closed then.
+    StoreDown,
+    /// The app has answered.
+    Answered(Response<Bytes>),
+    /// The app has answered with a status that would make the sender stop for good.
+    Dangerous(StatusCode),
+    /// The app has answered with a redirect, which is never followed.
+    Redirected,
+    /// The app was not reached: it has not seen a byte.
+    NeverReached,
+    /// The app may have taken the event; its answer is missing.
+    Unknown {
+        /// Whether it took too long.
+        timed_out: bool,
+    },
+    /// The app is still at it, and the sender's patience is over.
+    Late,
+    /// Something here broke.
+    Broken,
+}
+
+impl Verdict {
+    /// The word for it, in `Onced-Outcome` and in metrics.
+    pub(super) fn outcome(&self) -> &'static str {
+        match self {
+            Self::Unrouted => "unrouted",
+            Self::Unverified | Self::Stale => "unverified",
+            Self::Duplicate => "duplicate",
+            Self::InProgress { .. } | Self::Late => "in_progress",
+            Self::StoreDown => "degraded",
+            Self::Answered(_) | Self::Dangerous(_) => "forwarded",
+            Self::Method
+            | Self::Body(_)
+            | Self::NoId
+            | Self::Redirected
+            | Self::NeverReached
+            | Self::Unknown { .. }
+            | Self::Broken => "failed",
+        }
+    }
+}
+
+impl From<Fault> for Verdict {
+    fn from(_: Fault) -> Self {
+        Self::StoreDown
+    }
+}

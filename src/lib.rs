@@ -1,4 +1,46 @@
-//! onced: claims and a webhook proxy for one Linux VM.
+//! `onced` makes sure that a webhook takes effect once and is never lost, on one Linux VM, without Redis.
+//!
+//! # What it guarantees
+//!
+//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx.
+//! 2. A handled event is not handed over again inside its window, and its sender still gets 2xx.
+//! 3. A duplicate of an unfinished attempt never gets 2xx until that attempt is known to have succeeded.
+//! 4. Bytes out equal bytes in; input that fails verification changes no state.
+//! 5. A claim ends only by confirm, by release with its own token, or by expiry.
+//! 6. A fault of the store is never reported as "duplicate" or as a plain "claimed", and no answer speaks of a record that
+//!    is not synced yet.
+//!
+//! It does not promise exactly-once effects: a crash between the app's success and the confirm leads to a second
+//! hand-over, which can be recognised by its event id and its attempt number.
+//!
+//! # Where things happen
+//!
+//! | Question | Answer |
+//! |---|---|
+//! | Where is a claim decided? | [`claim::decide`]: a record, a command and a moment in; an outcome and a change out |
+//! | Where does it become durable? | `store/commit.rs`, `Committer::commit`: decide a group, write, sync once, answer |
+//! | What if the process dies there? | Before the sync nobody was answered; after it the record is there. `tests/binary` kills the program fifty times and compares every answer |
+//! | What if the disk fails there? | `store/outage.rs`: answers from memory, marked as degraded, written back when the disk is back |
+//! | Where is a webhook's life? | `proxy/mod.rs`, `Proxy::serve`, read from top to bottom |
+//!
+//! # The parts, in reading order
+//!
+//! Arrows mean "may use", and `tests/house.rs` holds them: `cli → daemon → {api, proxy, sweep} → ledger → store → claim`;
+//! `proxy → provider`; `{api, proxy, daemon} → server`; `daemon → config →` the settings that the modules own.
+//!
+//! - [`claim`]: keys, lifetimes, records and the decisions on them. Pure.
+//! - [`provider`]: what senders' documentation says, as data: signatures, event ids, windows. Pure.
+//! - [`clock`]: the timeline that lifetimes run on; the only place that reads the wall clock.
+//! - [`store`]: reads a key, decides, writes it durably, then answers. Alone in mentioning sled and bincode.
+//! - [`ledger`]: claims as the API and the proxy ask for them: defaults, waits, counts.
+//! - [`sweep`]: removes what is forgotten.
+//! - [`server`]: HTTP/1.1, with a limit on everything. Alone in mentioning hyper.
+//! - [`api`]: the control API: claim, confirm, release, extend, and reading back.
+//! - [`proxy`]: stands in front of apps: verify, claim, hand over, confirm or release.
+//! - [`config`]: TOML into the settings that the modules own; every fault in one run.
+//! - [`daemon`]: puts it all together and takes it apart in order.
+//! - [`cli`]: the program.
+//! - [`metrics`], [`quantity`], [`chain`]: leaves.
 
 pub mod api;
 pub mod chain;

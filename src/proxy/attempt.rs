@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, Version};
 use humantime::format_rfc3339_millis;
 use sha2::{Digest as _, Sha256};
 
@@ -74,6 +74,7 @@ impl Attempt {
         let received_at = now.checked_sub(at.elapsed()).unwrap_or(now);
         self.mark(&mut head.headers, received_at);
         head.uri = self.uri.clone()?;
+        head.version = Version::HTTP_11;
         Some(Request::from_parts(head, body))
     }
 

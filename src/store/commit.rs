@@ -37,8 +37,12 @@ pub(super) struct Committer {
     pub(super) settings: StoreSettings,
     pub(super) real_sync: bool,
     pub(super) clock: Clock,
-    /// The last number given to a write.
+    /// Where this run began to number.
+    pub(super) numbered_from: u64,
+    /// The last number given to a write. Right after an unclean end it is far above what the database has.
     pub(super) sequence: u64,
+    /// The last number that the database was given. The mark must never speak of a higher one.
+    pub(super) written: u64,
     /// The last number that is synced.
     pub(super) synced: u64,
     pub(super) state: State,
@@ -108,8 +112,9 @@ impl Committer {
             return Ok(());
         }
         healthy.engine.write_sequence(self.sequence)?;
+        self.written = self.sequence;
         match self.settings.sync {
-            SyncMode::Always => self.synced = healthy.sync(self.sequence)?,
+            SyncMode::Always => self.synced = healthy.sync(self.written)?,
             SyncMode::Interval => healthy.answer_before_sync()?,
         }
         self.shared.metrics.commit_group_size.observe(group.len() as f64);
@@ -139,13 +144,14 @@ impl Committer {
         let State::Healthy(healthy) = &mut self.state else {
             return Ok(());
         };
-        if self.synced != self.sequence && healthy.last_sync.elapsed() >= TICK {
-            self.synced = healthy.sync(self.sequence)?;
+        if self.synced != self.written && healthy.last_sync.elapsed() >= TICK {
+            self.synced = healthy.sync(self.written)?;
         }
         let due = if self.synced == healthy.marked { IDLE_MARK } else { TICK };
         if healthy.last_mark.elapsed() >= due {
             let mark = Mark {
                 sequence: self.synced,
+                numbered_from: self.numbered_from,
                 clean: false,
                 anchor: self.clock.anchor(),
             };
@@ -229,7 +235,7 @@ impl Committer {
         self.sequence = self.sequence.max(found) + 1;
         engine.write_sequence(self.sequence)?;
         engine.flush()?;
-        self.synced = self.sequence;
+        (self.written, self.synced) = (self.sequence, self.sequence);
         Ok(engine)
     }
 
@@ -251,7 +257,8 @@ impl Committer {
         };
         let closed = healthy.engine.flush().and_then(|()| {
             let mark = Mark {
-                sequence: self.sequence,
+                sequence: self.written,
+                numbered_from: self.numbered_from,
                 clean: true,
                 anchor: self.clock.anchor(),
             };

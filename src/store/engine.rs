@@ -5,7 +5,10 @@
 //! whose number is there is there whole. One thread writes; any thread may read.
 
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::durable::Sync;
 use super::fault::Fault;
@@ -14,6 +17,8 @@ use crate::claim::{Key, Record};
 
 /// No key begins with a zero: that byte is the length of its namespace.
 const SEQUENCE: &[u8] = b"\0sequence";
+/// How long sled's threads may hold on to the file after the database that they served was closed.
+const UNLOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// An open database.
 #[derive(Debug)]
@@ -31,6 +36,8 @@ pub(super) enum EngineError {
     Sync(#[source] io::Error),
     #[error("the database is not open")]
     NotOpen,
+    #[error("the database gave up: {0}")]
+    Panicked(String),
     #[error("a stored value is damaged")]
     Damaged(#[source] DamagedRecord),
 }
@@ -38,7 +45,12 @@ pub(super) enum EngineError {
 impl EngineError {
     /// Whether what is on disk is not what was written.
     pub(super) fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged(_) | Self::Database(sled::Error::Corruption { .. }))
+        match self {
+            Self::Damaged(_) | Self::Panicked(_) => true,
+            // Unsupported: the parameters that sled wrote down for itself make no sense.
+            Self::Database(error) => matches!(error, sled::Error::Corruption { .. } | sled::Error::Unsupported(_)),
+            Self::Sync(_) | Self::NotOpen => false,
+        }
     }
 
     /// What to call the failure towards callers.
@@ -46,7 +58,7 @@ impl EngineError {
         match self {
             Self::Database(sled::Error::Io(error)) | Self::Sync(error) => Fault::of_io(error),
             Self::Database(_) | Self::NotOpen => Fault::Database,
-            Self::Damaged(_) => Fault::Damaged,
+            Self::Damaged(_) | Self::Panicked(_) => Fault::Damaged,
         }
     }
 }
@@ -54,14 +66,25 @@ impl EngineError {
 impl Engine {
     /// Opens or makes the database in a directory.
     pub(super) fn open(dir: &Path, cache_bytes: u64, real_sync: bool) -> Result<Self, EngineError> {
-        let db = sled::Config::new()
+        let config = sled::Config::new()
             .path(dir)
             .cache_capacity(cache_bytes)
             .mode(sled::Mode::HighThroughput)
             // Its own flusher would only log a failed sync, and so hide it.
-            .flush_every_ms(None)
-            .open()
-            .map_err(EngineError::Database)?;
+            .flush_every_ms(None);
+        let deadline = Instant::now() + UNLOCK_PATIENCE;
+        let db = loop {
+            // Nothing of a database that broke down while it opened is used again.
+            let opened = panic::catch_unwind(AssertUnwindSafe(|| config.open()));
+            match opened.map_err(|panic| EngineError::Panicked(text_of(&*panic)))? {
+                Ok(db) => break db,
+                // Our own lock keeps others out, so what holds this one is what is left of a database just closed.
+                Err(error) if is_locked(&error) && Instant::now() < deadline => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => return Err(EngineError::Database(error)),
+            }
+        };
         let sync = Sync::of(dir, real_sync).map_err(EngineError::Sync)?;
         Ok(Self { db, sync })
     }
@@ -113,6 +136,18 @@ impl Engine {
     }
 }
 
+/// sled has no kind of its own for it.
+fn is_locked(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(error) if error.to_string().starts_with("could not acquire lock"))
+}
+
+/// What a panic said.
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().map(ToOwned::to_owned);
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it did not say why".into())
+}
+
 /// A walk over the records; what is written meanwhile may or may not be seen.
 pub(super) struct Scan {
     iter: sled::Iter,
@@ -141,5 +176,27 @@ impl Iterator for Scan {
                     .map_err(EngineError::Damaged),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// sled's own threads hold its lock for a moment after the database is dropped. A first start makes a store, closes it
+    /// and opens it, and now and then refused to start because the file was locked.
+    #[test]
+    fn a_database_can_be_opened_though_what_was_just_closed_lets_go_a_moment_later() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let open = || Engine::open(dir.path(), 1 << 20, false);
+        drop(open().expect("it is made"));
+        let file = std::fs::File::open(dir.path().join("db")).expect("sled's file");
+        file.lock().expect("the lock can be had");
+        let letting_go = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            drop(file);
+        });
+        open().expect("it opens");
+        letting_go.join().expect("it let go");
     }
 }

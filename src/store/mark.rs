@@ -19,6 +19,8 @@ const FILE: &str = "mark";
 pub(super) struct Mark {
     /// The sequence number of the last synced commit.
     pub(super) sequence: u64,
+    /// Where the run that wrote it began to number: what it gave out and did not sync lies above.
+    pub(super) numbered_from: u64,
     /// Whether the store was closed in order, so that nothing was under way.
     pub(super) clean: bool,
     /// Where the timeline was.
@@ -82,6 +84,7 @@ mod tests {
         };
         let mark = Mark {
             sequence: 7,
+            numbered_from: 6,
             clean: true,
             anchor: Anchor {
                 timeline_ms: 8,

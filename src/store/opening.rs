@@ -18,8 +18,8 @@ use crate::chain::Chain;
 use crate::clock::{Clock, Resumed, Source};
 use crate::metrics::Metrics;
 
-/// After an unclean end the numbering goes on from here: more than could have been given out since the last number that
-/// is known, so that a fencing number never comes twice.
+/// After an unclean end the numbering goes on so far above the last number that is known, and above where the run before
+/// began: more than could have been given out without a sync, so that a fencing number never comes twice.
 const UNCLEAN_JUMP: u64 = 1 << 24;
 
 /// Opens the store, or makes it, and hands back what the commit thread needs.
@@ -46,10 +46,15 @@ pub(super) fn open(
             expected: mark.sequence,
         });
     }
-    let sequence = if mark.clean { found } else { found + UNCLEAN_JUMP };
+    let sequence = if mark.clean {
+        found
+    } else {
+        found.max(mark.numbered_from) + UNCLEAN_JUMP
+    };
     let engine = Arc::new(engine);
     let begun = Mark {
         sequence: found,
+        numbered_from: sequence,
         clean: false,
         anchor: clock.anchor(),
     };
@@ -76,7 +81,9 @@ pub(super) fn open(
         settings,
         real_sync,
         clock,
+        numbered_from: sequence,
         sequence,
+        written: found,
         synced: found,
         state,
     })
@@ -92,6 +99,7 @@ fn make(directory: &Directory, settings: &StoreSettings, real_sync: bool, source
         let (clock, _first) = Clock::resume(source, None);
         let mark = Mark {
             sequence: 0,
+            numbered_from: 0,
             clean: true,
             anchor: clock.anchor(),
         };

@@ -40,7 +40,8 @@ impl StoreSettings {
 pub enum SyncMode {
     /// Synced before its answer: survives the loss of power.
     Always,
-    /// Synced once a second: survives the end of the process, and loses at most the last second with the power.
+    /// Written and synced once a second: an end in order loses nothing, but a kill or the loss of power takes what was
+    /// answered for in the last second. (sled keeps what is not synced in buffers of the process.)
     Interval,
 }
 

@@ -5,7 +5,7 @@
 //! form gets a new version byte and a struct of its own, and reading the old one stays.
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
-use bincode::{Decode, Encode};
+use bincode::{BorrowDecode, Encode};
 
 use crate::claim::{
     ConfirmedTtl, Done, Fingerprint, Free, Held, Owner, Previous, Record, TextError, Timestamp, Token, WorkResult,
@@ -33,18 +33,18 @@ pub(super) enum DamagedRecord {
     Text(#[source] TextError),
 }
 
-#[derive(Encode, Decode)]
-enum Disk {
+#[derive(Encode, BorrowDecode)]
+enum Disk<'a> {
     Held {
-        token: String,
+        token: &'a str,
         claimed_at_ms: u64,
         expires_at_ms: u64,
         retention_ms: u64,
         attempt: u32,
         fence: u64,
         previous: u8,
-        fingerprint: Option<String>,
-        owner: Option<String>,
+        fingerprint: Option<&'a str>,
+        owner: Option<&'a str>,
     },
     Free {
         attempt: u32,
@@ -54,9 +54,9 @@ enum Disk {
         confirmed_at_ms: u64,
         expires_at_ms: u64,
         attempt: u32,
-        fingerprint: Option<String>,
-        owner: Option<String>,
-        result: Option<String>,
+        fingerprint: Option<&'a str>,
+        owner: Option<&'a str>,
+        result: Option<&'a str>,
     },
 }
 
@@ -80,16 +80,14 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Record, DamagedRecord> {
     if crc32fast::hash(body).to_le_bytes() != *checksum {
         return Err(DamagedRecord::Checksum);
     }
-    let (disk, _) = bincode::decode_from_slice(body, CODEC).map_err(DamagedRecord::Decode)?;
+    let (disk, _) = bincode::borrow_decode_from_slice(body, CODEC).map_err(DamagedRecord::Decode)?;
     from_disk(disk).map_err(DamagedRecord::Text)
 }
 
-fn to_disk(record: &Record) -> Disk {
-    let print = |print: &Option<Fingerprint>| print.as_ref().map(|print| print.as_str().to_owned());
-    let label = |owner: &Option<Owner>| owner.as_ref().map(|owner| owner.as_str().to_owned());
+fn to_disk(record: &Record) -> Disk<'_> {
     match record {
         Record::Held(held) => Disk::Held {
-            token: held.token.as_str().to_owned(),
+            token: held.token.as_str(),
             claimed_at_ms: held.claimed_at.as_millis(),
             expires_at_ms: held.expires_at.as_millis(),
             retention_ms: held.retention.as_millis(),
@@ -100,8 +98,8 @@ fn to_disk(record: &Record) -> Disk {
                 Previous::Released => 1,
                 Previous::Expired => 2,
             },
-            fingerprint: print(&held.fingerprint),
-            owner: label(&held.owner),
+            fingerprint: held.fingerprint.as_ref().map(Fingerprint::as_str),
+            owner: held.owner.as_ref().map(Owner::as_str),
         },
         Record::Free(free) => Disk::Free {
             attempt: free.attempt,
@@ -111,16 +109,16 @@ fn to_disk(record: &Record) -> Disk {
             confirmed_at_ms: done.confirmed_at.as_millis(),
             expires_at_ms: done.expires_at.as_millis(),
             attempt: done.attempt,
-            fingerprint: print(&done.fingerprint),
-            owner: label(&done.owner),
-            result: done.result.as_ref().map(|result| result.as_json().to_owned()),
+            fingerprint: done.fingerprint.as_ref().map(Fingerprint::as_str),
+            owner: done.owner.as_ref().map(Owner::as_str),
+            result: done.result.as_ref().map(WorkResult::as_json),
         },
     }
 }
 
-fn from_disk(disk: Disk) -> Result<Record, TextError> {
-    let print = |text: Option<String>| text.as_deref().map(Fingerprint::parse).transpose();
-    let label = |text: Option<String>| text.as_deref().map(Owner::parse).transpose();
+fn from_disk(disk: Disk<'_>) -> Result<Record, TextError> {
+    let print = |text: Option<&str>| text.map(Fingerprint::parse).transpose();
+    let label = |text: Option<&str>| text.map(Owner::parse).transpose();
     Ok(match disk {
         Disk::Held {
             token,
@@ -133,7 +131,7 @@ fn from_disk(disk: Disk) -> Result<Record, TextError> {
             fingerprint,
             owner,
         } => Record::Held(Held {
-            token: Token::parse(&token)?,
+            token: Token::parse(token)?,
             claimed_at: Timestamp::from_millis(claimed_at_ms),
             expires_at: Timestamp::from_millis(expires_at_ms),
             retention: ConfirmedTtl::clamped_ms(retention_ms),
@@ -164,7 +162,7 @@ fn from_disk(disk: Disk) -> Result<Record, TextError> {
             attempt,
             fingerprint: print(fingerprint)?,
             owner: label(owner)?,
-            result: result.as_deref().map(WorkResult::from_json).transpose()?,
+            result: result.map(WorkResult::from_json).transpose()?,
         }),
     })
 }

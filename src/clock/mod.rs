@@ -62,7 +62,7 @@ impl Clock {
     /// The wall clock itself, for signatures that carry a time.
     #[must_use]
     pub fn wall_now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.source.readings().wall_ms)
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.source.wall_ms())
     }
 
     /// What a later run needs in order to go on from here.
@@ -78,8 +78,8 @@ impl Clock {
     /// Looks whether the wall clock was stepped since the last look, and by how many milliseconds.
     #[must_use]
     pub fn notice_step(&self) -> Option<i64> {
-        let readings = self.source.readings();
-        let offset = signed(readings.wall_ms) - signed(self.timeline.at(readings.boot_ms).as_millis());
+        let point = self.timeline.at(self.source.boot_ms());
+        let offset = signed(self.source.wall_ms()) - signed(point.as_millis());
         let step = offset - self.wall_offset_ms.load(Ordering::Relaxed);
         if step.abs() < STEP_MS {
             return None;

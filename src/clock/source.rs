@@ -67,13 +67,16 @@ impl Source {
         }
     }
 
-    pub(super) fn readings(&self) -> Readings {
-        let wall_ms = match &self.kind {
+    pub(super) fn wall_ms(&self) -> u64 {
+        match &self.kind {
             Kind::Machine => machine_wall_ms(),
             Kind::Manual(state) => state.borrow().wall_ms,
-        };
+        }
+    }
+
+    pub(super) fn readings(&self) -> Readings {
         Readings {
-            wall_ms,
+            wall_ms: self.wall_ms(),
             boot_ms: self.boot_ms(),
             boot_id: self.boot_id.to_string(),
         }

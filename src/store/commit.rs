@@ -26,6 +26,8 @@ use crate::clock::Clock;
 
 /// The period of `sync = "interval"` and of the mark.
 const TICK: Duration = Duration::from_secs(1);
+/// Jobs after which a group is closed to newcomers: a few milliseconds of deciding.
+const MAX_GROUP_JOBS: usize = 512;
 /// A mark is renewed this often even when nothing was written, for the clock's sake.
 const IDLE_MARK: Duration = Duration::from_secs(60);
 /// What the disk must take before the database is opened again: sled writes about that much when it opens.
@@ -95,7 +97,7 @@ impl Committer {
     }
 
     /// Decides, writes and syncs a group; does nothing during an outage.
-    fn commit(&mut self, group: &mut [Job], now: Timestamp) -> Result<(), EngineError> {
+    fn commit(&mut self, group: &mut Vec<Job>, now: Timestamp) -> Result<(), EngineError> {
         let State::Healthy(healthy) = &mut self.state else {
             return Ok(());
         };
@@ -105,8 +107,16 @@ impl Committer {
         let started = Instant::now();
         let before = self.sequence;
         let mut desk = healthy.desk(now, &mut self.sequence);
-        for job in group.iter_mut() {
-            job.decide(&mut desk)?;
+        let mut decided = 0;
+        // A sync costs more than many decisions, so whoever arrives while the group is decided still joins it.
+        while decided < group.len() {
+            for job in &mut group[decided..] {
+                job.decide(&mut desk)?;
+            }
+            decided = group.len();
+            if decided < MAX_GROUP_JOBS {
+                self.shared.queue.take_more(group);
+            }
         }
         if self.sequence == before {
             return Ok(());
@@ -115,7 +125,7 @@ impl Committer {
         self.written = self.sequence;
         match self.settings.sync {
             SyncMode::Always => self.synced = healthy.sync(self.written)?,
-            SyncMode::Interval => healthy.answer_before_sync()?,
+            SyncMode::Interval => healthy.answer_before_sync(),
         }
         self.shared.metrics.commit_group_size.observe(group.len() as f64);
         self.shared
@@ -241,7 +251,7 @@ impl Committer {
 
     fn resume(&mut self, engine: Arc<Engine>, now: Timestamp) {
         self.shared.lend(Some(Arc::clone(&engine)));
-        let healthy = State::Healthy(Healthy::new(engine, 0));
+        let healthy = State::Healthy(Healthy::new(engine, self.settings.sync, 0));
         if let State::Outage(outage) = std::mem::replace(&mut self.state, healthy) {
             let (down_ms, written_back) = (now.since(outage.since).as_millis(), outage.guard.entries().len());
             tracing::info!(down_ms, written_back, "the store is back");

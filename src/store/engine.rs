@@ -97,6 +97,14 @@ impl Engine {
             .transpose()
     }
 
+    /// Makes this the record of a key if it has none; `false` when it has. Synced by the next [`Engine::flush`].
+    pub(super) fn create(&self, key: &Key, record: &Record) -> Result<bool, EngineError> {
+        let swapped = self
+            .db
+            .compare_and_swap(key.as_bytes(), None::<&[u8]>, Some(record::encode(record)));
+        swapped.map(|swapped| swapped.is_ok()).map_err(EngineError::Database)
+    }
+
     /// Makes this the record of a key; synced by the next [`Engine::flush`].
     pub(super) fn write(&self, key: &Key, record: Option<&Record>) -> Result<(), EngineError> {
         let written = match record {

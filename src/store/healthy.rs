@@ -1,6 +1,5 @@
 //! Deciding against the database, and remembering what it would take to undo the part that is not synced yet.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,20 +7,24 @@ use super::engine::{Engine, EngineError};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
-use super::settings::OnStoreFailure;
+use super::settings::{OnStoreFailure, SyncMode};
 use crate::chain::Chain;
 use crate::claim::{Change, Command, Key, Moment, Record, Timestamp, decide};
 
-/// Records by key; `None` where the key has none.
-type Records = HashMap<Key, Option<Record>>;
+/// Records in the order of their writes, `None` where the key had none. A list and not a map: it is appended to with every
+/// write and read after a failure only.
+type Records = Vec<(Key, Option<Record>)>;
 
 /// The database, and what it would take to undo its unsynced part.
 pub(super) struct Healthy {
     pub(super) engine: Arc<Engine>,
     /// What the group under way has overwritten.
     overwritten: Records,
+    /// What the group under way has written, if it will be answered before it is synced.
+    written: Records,
     /// What was answered for and is not synced: always empty unless `sync = "interval"`.
     unsynced: Records,
+    sync: SyncMode,
     pub(super) last_sync: Instant,
     pub(super) last_mark: Instant,
     /// The commit that the mark on disk speaks of.
@@ -29,13 +32,14 @@ pub(super) struct Healthy {
 }
 
 impl Healthy {
-    pub(super) fn new(engine: Arc<Engine>, marked: u64) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, sync: SyncMode, marked: u64) -> Self {
         let now = Instant::now();
-        let (overwritten, unsynced) = (Records::new(), Records::new());
         Self {
             engine,
-            overwritten,
-            unsynced,
+            overwritten: Records::new(),
+            written: Records::new(),
+            unsynced: Records::new(),
+            sync,
             last_sync: now,
             last_mark: now,
             marked,
@@ -45,17 +49,17 @@ impl Healthy {
     /// The truth about every key whose record in the database may be wrong or may be lost.
     pub(super) fn into_guard(self) -> (Guard, Arc<Engine>) {
         let mut guard = Guard::new();
-        for (key, record) in self.unsynced.into_iter().chain(self.overwritten) {
+        // The latest of what was answered for, and under that which the failed group overwrote, its first.
+        for (key, record) in self.unsynced.into_iter().chain(self.overwritten.into_iter().rev()) {
             guard.remember(&key, record);
         }
         (guard, self.engine)
     }
-}
 
-impl Healthy {
     /// The desk for one group.
     pub(super) fn desk<'a>(&'a mut self, now: Timestamp, sequence: &'a mut u64) -> HealthyDesk<'a> {
         self.overwritten.clear();
+        self.written.clear();
         HealthyDesk {
             healthy: self,
             now,
@@ -73,12 +77,9 @@ impl Healthy {
     }
 
     /// With `sync = "interval"` the group is answered now, so its values are what must not be lost.
-    pub(super) fn answer_before_sync(&mut self) -> Result<(), EngineError> {
-        for (key, _) in self.overwritten.drain() {
-            let record = self.engine.read(&key)?;
-            self.unsynced.insert(key, record);
-        }
-        Ok(())
+    pub(super) fn answer_before_sync(&mut self) {
+        self.overwritten.clear();
+        self.unsynced.append(&mut self.written);
     }
 }
 
@@ -89,11 +90,46 @@ pub(super) struct HealthyDesk<'a> {
 }
 
 impl HealthyDesk<'_> {
-    fn put(&mut self, key: &Key, before: Option<Record>, next: Option<&Record>) -> Result<(), EngineError> {
-        self.healthy.overwritten.entry(key.clone()).or_insert(before);
-        self.healthy.engine.write(key, next)?;
-        *self.sequence += 1;
+    fn put(&mut self, key: &Key, before: Option<Record>, next: Option<Record>) -> Result<(), EngineError> {
+        // Noted first: a write that fails may have got there all the same.
+        self.healthy.overwritten.push((key.clone(), before));
+        self.healthy.engine.write(key, next.as_ref())?;
+        self.wrote(key, next);
         Ok(())
+    }
+
+    fn wrote(&mut self, key: &Key, next: Option<Record>) {
+        *self.sequence += 1;
+        match self.healthy.sync {
+            SyncMode::Always => {}
+            SyncMode::Interval => self.healthy.written.push((key.clone(), next)),
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment {
+            now: self.now,
+            sequence: *self.sequence + 1,
+        }
+    }
+
+    /// Most claims are the first of their key: they are decided as such and written only if the key has no record, which
+    /// spares a walk through the tree. `None` when it has one.
+    fn first_claim(&mut self, request: &Request) -> Result<Option<Answer>, EngineError> {
+        let decision = decide(None, &request.command, self.moment());
+        let Change::Put(record) = decision.change else {
+            return Ok(None);
+        };
+        self.healthy.overwritten.push((request.key.clone(), None));
+        if !self.healthy.engine.create(&request.key, &record)? {
+            self.healthy.overwritten.pop();
+            return Ok(None);
+        }
+        self.wrote(&request.key, Some(record));
+        Ok(Some(Answer {
+            outcome: decision.outcome,
+            degraded: None,
+        }))
     }
 }
 
@@ -101,6 +137,11 @@ impl Desk for HealthyDesk<'_> {
     type Failure = EngineError;
 
     fn command(&mut self, request: &Request) -> Result<Reply, EngineError> {
+        if let Command::Claim(_) = request.command
+            && let Some(answer) = self.first_claim(request)?
+        {
+            return Ok(Ok(answer));
+        }
         let key = &request.key;
         let (record, degraded) = match self.healthy.engine.read(key) {
             Ok(record) => (record, None),
@@ -113,18 +154,14 @@ impl Desk for HealthyDesk<'_> {
             }
             Err(error) => return Err(error),
         };
-        let moment = Moment {
-            now: self.now,
-            sequence: *self.sequence + 1,
-        };
-        let decision = decide(record.as_ref(), &request.command, moment);
+        let decision = decide(record.as_ref(), &request.command, self.moment());
         match decision.change {
             // What cannot be read can still be forgotten.
             Change::Keep if degraded.is_some() && matches!(request.command, Command::Forget) => {
                 self.put(key, None, None)?;
             }
             Change::Keep => {}
-            Change::Put(next) => self.put(key, record, Some(&next))?,
+            Change::Put(next) => self.put(key, record, Some(next))?,
             Change::Remove => self.put(key, record, None)?,
         }
         Ok(Ok(Answer {

@@ -59,7 +59,10 @@ pub(super) fn open(
         anchor: clock.anchor(),
     };
     let (state, fault) = match mark::write(directory.path(), &begun) {
-        Ok(()) => (State::Healthy(Healthy::new(Arc::clone(&engine), found)), None),
+        Ok(()) => (
+            State::Healthy(Healthy::new(Arc::clone(&engine), settings.sync, found)),
+            None,
+        ),
         Err(error) => {
             // What is there can be read; the commit thread tries to come back from here as from any other fault.
             let fault = Fault::of_io(&error);

@@ -53,6 +53,11 @@ impl Queue {
         !(state.closed && group.is_empty())
     }
 
+    /// Adds to `group` what has gathered, without waiting.
+    pub(super) fn take_more(&self, group: &mut Vec<Job>) {
+        group.append(&mut self.lock().jobs);
+    }
+
     /// Takes no more jobs; those that are in it are still served.
     pub(super) fn close(&self) {
         self.lock().closed = true;

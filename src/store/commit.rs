@@ -65,14 +65,25 @@ impl Committer {
     pub(super) fn run(mut self) -> Result<(), LostRecords> {
         let mut group = Vec::new();
         let shared = Arc::clone(&self.shared);
-        while shared.queue.take(&mut group, self.patience()) {
+        let mut expected = 1;
+        while shared.queue.take(&mut group, self.patience(), expected) {
             shared.pulse.begin();
+            expected = self.expected_after(&group);
             self.serve(&mut group);
             self.tend()?;
             shared.pulse.end();
         }
         self.close();
         Ok(())
+    }
+
+    /// How many jobs are worth a moment's wait. Callers that wait for their answers come back when they have them, most of
+    /// them at about the same time; a sync for each half of them would cost twice. A lone caller is never kept waiting.
+    fn expected_after(&self, group: &[Job]) -> usize {
+        match self.settings.sync {
+            SyncMode::Always => group.len() * 3 / 4,
+            SyncMode::Interval => 1,
+        }
     }
 
     fn patience(&self) -> Duration {

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use super::job::Job;
 
+/// How long the thread waits for those who were answered a moment ago to come back: less than a sync takes.
+const GATHERING: Duration = Duration::from_micros(150);
+
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -18,7 +21,8 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     jobs: Vec<Job>,
-    thread_sleeps: bool,
+    /// How many jobs the thread sleeps for; 0 while it works.
+    awaited: usize,
     closed: bool,
 }
 
@@ -30,27 +34,37 @@ impl Queue {
             return false;
         }
         state.jobs.push(job);
-        if state.thread_sleeps {
-            state.thread_sleeps = false;
+        if state.awaited != 0 && state.jobs.len() >= state.awaited {
+            state.awaited = 0;
             self.filled.notify_one();
         }
         true
     }
 
-    /// Takes all jobs into `group`, which is empty, waiting at most `patience` for the first one.
-    /// `false` when the queue is closed and nothing is left.
-    pub(super) fn take(&self, group: &mut Vec<Job>, patience: Duration) -> bool {
+    /// Takes all jobs into `group`, which is empty, waiting at most `patience` for the first one, and a moment for as many
+    /// as are expected. `false` when the queue is closed and nothing is left.
+    pub(super) fn take(&self, group: &mut Vec<Job>, patience: Duration, expected: usize) -> bool {
         let mut state = self.lock();
-        if state.jobs.is_empty() && !state.closed {
-            state.thread_sleeps = true;
+        if state.jobs.is_empty() {
+            state = self.wait_for(1, patience, state);
+        }
+        if !state.jobs.is_empty() && state.jobs.len() < expected {
+            state = self.wait_for(expected, GATHERING, state);
+        }
+        std::mem::swap(&mut state.jobs, group);
+        !(state.closed && group.is_empty())
+    }
+
+    fn wait_for<'a>(&self, jobs: usize, patience: Duration, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        if !state.closed {
+            state.awaited = jobs;
             (state, _) = self
                 .filled
                 .wait_timeout(state, patience)
                 .unwrap_or_else(PoisonError::into_inner);
-            state.thread_sleeps = false;
+            state.awaited = 0;
         }
-        std::mem::swap(&mut state.jobs, group);
-        !(state.closed && group.is_empty())
+        state
     }
 
     /// Adds to `group` what has gathered, without waiting.

@@ -46,6 +46,14 @@ impl House {
         }
     }
 
+    /// The same house with other lines of `[api]`.
+    pub(crate) fn with_api(self, api: &str) -> Self {
+        Self {
+            api: api.to_owned(),
+            ..self
+        }
+    }
+
     /// Writes a file into the directory and says where it is.
     pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.dir.path().join(name);

@@ -109,7 +109,7 @@ pub(super) struct BatchRequest<'a> {
 
 /// One command of a batch: the request of a verb, with that verb in `command`. For the document alone.
 #[derive(ToSchema)]
-#[serde(untagged)]
+#[serde(tag = "command", rename_all = "snake_case")]
 #[expect(
     dead_code,
     reason = "it is only described: a batch is parsed command by command, so that a bad one fails alone"

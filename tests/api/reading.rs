@@ -249,7 +249,7 @@ async fn a_page_holds_100_records_unless_asked_for_1_to_1000() {
 async fn pages_give_each_record_once_while_writers_run() {
     let house = House::new();
     let home = Arc::new(house.start().await);
-    fill(&home, "a", "stays-", 2_000).await;
+    fill(&home, "a", "stays-", 600).await;
     let enough = Arc::new(AtomicBool::new(false));
     let writer = tokio::spawn({
         let (home, enough) = (Arc::clone(&home), Arc::clone(&enough));
@@ -259,8 +259,8 @@ async fn pages_give_each_record_once_while_writers_run() {
                 // New ones before, between and behind; the old ones change their state.
                 let commands: Vec<Value> = (0..50)
                     .flat_map(|number: u32| {
-                        let stays = format!("stays-{:05}", (round * 50 + number) % 2_000);
-                        let comes = format!("{}-{round}-{number}", ["aaa", "stays-00500-x", "zzz"][number as usize % 3]);
+                        let stays = format!("stays-{:05}", (round * 50 + number) % 600);
+                        let comes = format!("{}-{}-{number}", ["aaa", "stays-00300-x", "zzz"][number as usize % 3], round % 10);
                         [
                             json!({ "command": "confirm", "namespace": "a", "key": stays }),
                             json!({ "command": "claim", "namespace": "a", "key": comes }),
@@ -273,7 +273,7 @@ async fn pages_give_each_record_once_while_writers_run() {
             round
         }
     });
-    for limit in [7, 100, 1_000] {
+    for limit in [7, 100] {
         let (mut seen, mut after) = (BTreeMap::new(), String::new());
         loop {
             let page = home.get(&format!("?namespace=a&limit={limit}{after}")).await.json();
@@ -289,7 +289,7 @@ async fn pages_give_each_record_once_while_writers_run() {
         }
         assert!(seen.values().all(|times| *times == 1), "limit {limit}");
         let stayed = seen.keys().filter(|key| key.starts_with("stays-") && key.len() == 11).count();
-        assert_eq!(stayed, 2_000, "limit {limit}");
+        assert_eq!(stayed, 600, "limit {limit}");
     }
     enough.store(true, Ordering::Relaxed);
     assert!(writer.await.unwrap() > 0, "there was a writer");

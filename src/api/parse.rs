@@ -54,7 +54,11 @@ fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
     let message = error.inner().to_string();
     let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
     // Of these two the path ends above the field, whose name is one of ours.
-    let named = |prefix| reason.strip_prefix(prefix).and_then(|rest: &str| rest.split('`').nth(1));
+    let named = |prefix| {
+        reason
+            .strip_prefix(prefix)
+            .and_then(|rest: &str| rest.split('`').nth(1))
+    };
     if error.inner().is_data() && error.path().iter().next().is_none() {
         if let Some(field) = named("missing field") {
             return Problem::field(field.to_owned(), "is missing");

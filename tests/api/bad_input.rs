@@ -9,18 +9,41 @@ use super::harness::{Answer, Connection, Home, House, OURS, bare, post, with_hea
 
 /// A verb's path and the fields that it takes.
 const VERBS: [(&str, &[&str]); 4] = [
-    ("claim", &["namespace", "key", "token", "processing_ttl", "fingerprint", "owner", "wait"]),
+    (
+        "claim",
+        &[
+            "namespace",
+            "key",
+            "token",
+            "processing_ttl",
+            "fingerprint",
+            "owner",
+            "wait",
+        ],
+    ),
     ("confirm", &["namespace", "key", "token", "confirmed_ttl", "result"]),
     ("release", &["namespace", "key", "token"]),
     ("extend", &["namespace", "key", "token", "processing_ttl"]),
 ];
 
-const TEXTS: [&str; 7] = ["namespace", "key", "token", "processing_ttl", "fingerprint", "owner", "wait"];
+const TEXTS: [&str; 7] = [
+    "namespace",
+    "key",
+    "token",
+    "processing_ttl",
+    "fingerprint",
+    "owner",
+    "wait",
+];
 
 /// A request in which one field is as given, in raw bytes; without it where there are none.
 fn request(verb: &str, field: &str, raw: Option<&[u8]>) -> Vec<u8> {
     let token = format!("\"{OURS}\"");
-    let mut fields = vec![("namespace", b"\"a\"".to_vec()), ("key", b"\"k\"".to_vec()), ("token", token.into_bytes())];
+    let mut fields = vec![
+        ("namespace", b"\"a\"".to_vec()),
+        ("key", b"\"k\"".to_vec()),
+        ("token", token.into_bytes()),
+    ];
     fields.retain(|(name, _)| *name != field);
     fields.extend(raw.map(|raw| (field, raw.to_vec())));
     let mut body = Vec::new();
@@ -50,7 +73,9 @@ fn bad_values(field: &str) -> Vec<(Vec<u8>, &'static str)> {
         "result" => Vec::new(),
         _ => wrong_types.iter().map(|raw| (raw.to_vec(), "a string")).collect(),
     };
-    let durations = ["", "5", "-1", "-1s", "1e30", "1e30s", "1.5s", " 1s", "1s ", "1h30m", "NaN", "inf", "s", "\0"];
+    let durations = [
+        "", "5", "-1", "-1s", "1e30", "1e30s", "1.5s", " 1s", "1s ", "1h30m", "NaN", "inf", "s", "\0",
+    ];
     match field {
         "namespace" => {
             rows.extend([text(""), long(65)].map(|raw| (raw, "1 to 64")));
@@ -102,7 +127,10 @@ fn bad_values(field: &str) -> Vec<(Vec<u8>, &'static str)> {
 fn assert_names(answer: &Answer, field: &str, limit: &str, what: &str) {
     assert_eq!(answer.status, 400, "{what}: {}", answer.text());
     let code = answer.problem();
-    assert!(["invalid_field", "invalid_json"].contains(&code.as_str()), "{what}: {code}");
+    assert!(
+        ["invalid_field", "invalid_json"].contains(&code.as_str()),
+        "{what}: {code}"
+    );
     let json = answer.json();
     let detail = json["detail"].as_str().unwrap();
     assert_eq!(json["field"], field, "{what}: {detail}");
@@ -189,10 +217,23 @@ async fn every_field_is_taken_at_its_limits() {
         ("confirm", "result", "null".into()),
     ];
     for (verb, field, raw) in rows {
-        let answer = home.connect().await.ask(request(verb, field, Some(raw.as_bytes()))).await;
-        assert!(answer.status < 300, "{verb}, {field} of {} bytes: {}", raw.len(), answer.text());
+        let answer = home
+            .connect()
+            .await
+            .ask(request(verb, field, Some(raw.as_bytes())))
+            .await;
+        assert!(
+            answer.status < 300,
+            "{verb}, {field} of {} bytes: {}",
+            raw.len(),
+            answer.text()
+        );
         for claim in home.stored().await {
-            let path = format!("/{}/{}", claim["namespace"].as_str().unwrap(), encoded(claim["key"].as_str().unwrap()));
+            let path = format!(
+                "/{}/{}",
+                claim["namespace"].as_str().unwrap(),
+                encoded(claim["key"].as_str().unwrap())
+            );
             assert_eq!(home.forget(&path).await.status, 200);
         }
     }
@@ -210,7 +251,15 @@ async fn a_field_that_is_unknown_missing_or_there_twice_is_named() {
     let mut rows = 0;
     for (verb, fields) in VERBS {
         let mut cases = Vec::new();
-        for unknown in ["colour", "Key", "confirmed_ttl", "processing_ttl", "wait", "result", "owner"] {
+        for unknown in [
+            "colour",
+            "Key",
+            "confirmed_ttl",
+            "processing_ttl",
+            "wait",
+            "result",
+            "owner",
+        ] {
             if !fields.contains(&unknown) {
                 cases.push((unknown, request(verb, unknown, Some(b"\"5s\"")), "unknown"));
             }
@@ -272,7 +321,10 @@ async fn a_body_that_is_no_json_object_is_refused_and_not_repeated() {
             let (connection, answer) = sent(&home, turn, &in_post(verb, body)).await;
             assert_eq!(answer.status, 400, "{what}: {}", answer.text());
             let code = answer.problem();
-            assert!(["invalid_field", "invalid_json"].contains(&code.as_str()), "{what}: {code}");
+            assert!(
+                ["invalid_field", "invalid_json"].contains(&code.as_str()),
+                "{what}: {code}"
+            );
             assert!(!answer.text().contains(OURS), "{what}: a token is repeated");
             assert_defined(connection, &answer, &what).await;
             assert_nothing_stored(&home, &what).await;
@@ -298,7 +350,11 @@ async fn a_value_of_the_wrong_type_is_not_repeated() {
     ];
     for (verb, _) in VERBS {
         for (field, raw) in rows {
-            let answer = home.connect().await.ask(request(verb, field, Some(raw.as_bytes()))).await;
+            let answer = home
+                .connect()
+                .await
+                .ask(request(verb, field, Some(raw.as_bytes())))
+                .await;
             assert_names(&answer, field, "", raw);
             assert!(!answer.text().contains("1415926535"), "{verb}: {}", answer.text());
         }
@@ -331,14 +387,22 @@ async fn a_body_above_its_limit_is_a_413_that_names_it_and_closes() {
         let padded = |length: usize| format!("{{{}}}", " ".repeat(length - 2));
         // At the limit it is read, and found to lack every field.
         let answer = home.ask(&post(path, &padded(limit))).await;
-        assert_eq!((answer.status, answer.problem().as_str()), (400, "invalid_field"), "{path}");
+        assert_eq!(
+            (answer.status, answer.problem().as_str()),
+            (400, "invalid_field"),
+            "{path}"
+        );
         let announced = head(path, &format!("Content-Length: {}", limit + 1));
         let chunked = head(path, "Transfer-Encoding: chunked") + &format!("{:x}\r\n{}", limit + 1, padded(limit + 1));
         for request in [announced, chunked] {
             let mut connection = home.connect().await;
             connection.send(&request).await;
             let answer = connection.answer().await;
-            assert_eq!((answer.status, answer.problem().as_str()), (413, "body_too_large"), "{path}");
+            assert_eq!(
+                (answer.status, answer.problem().as_str()),
+                (413, "body_too_large"),
+                "{path}"
+            );
             assert!(answer.text().contains(&limit.to_string()), "{}", answer.text());
             assert_eq!(answer.header("connection"), Some("close"), "{path}");
             assert!(connection.is_closed().await, "{path}");
@@ -354,7 +418,9 @@ async fn a_body_whose_announced_length_is_too_large_is_never_asked_for() {
     let home = house.start().await;
     let mut connection = home.connect().await;
     let headers = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999\r\nExpect: 100-continue";
-    connection.send(format!("POST /v1/claim HTTP/1.1\r\n{headers}\r\n\r\n")).await;
+    connection
+        .send(format!("POST /v1/claim HTTP/1.1\r\n{headers}\r\n\r\n"))
+        .await;
     assert!(connection.head().await.starts_with("HTTP/1.1 413 "), "no 100 before");
     home.daemon.stop().await;
 }
@@ -377,7 +443,9 @@ async fn a_wrong_method_is_a_405_that_says_which_are_right() {
         ("/openapi.json", "GET"),
     ];
     for (path, allow) in paths {
-        for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "post", "BREW"] {
+        for method in [
+            "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "post", "BREW",
+        ] {
             if allow.split(", ").any(|allowed| allowed == method) {
                 continue;
             }
@@ -387,7 +455,11 @@ async fn a_wrong_method_is_a_405_that_says_which_are_right() {
             let answer = connection
                 .ask(with_headers(method, path, &["Content-Type: application/json"], &body))
                 .await;
-            assert_eq!((answer.status, answer.problem().as_str()), (405, "method_not_allowed"), "{what}");
+            assert_eq!(
+                (answer.status, answer.problem().as_str()),
+                (405, "method_not_allowed"),
+                "{what}"
+            );
             assert_eq!(answer.header("allow"), Some(allow), "{what}");
             assert_defined(connection, &answer, &what).await;
         }
@@ -400,10 +472,23 @@ async fn a_wrong_method_is_a_405_that_says_which_are_right() {
 async fn a_path_of_nobody_is_a_404() {
     let house = House::new();
     let home = house.start().await;
-    for path in ["/", "/v1", "/v1/claim/", "/v1/Claim", "/v1//claim", "/v1/claims/", "/v1/claims/a", "/v1/claims/a/b/c"] {
+    for path in [
+        "/",
+        "/v1",
+        "/v1/claim/",
+        "/v1/Claim",
+        "/v1//claim",
+        "/v1/claims/",
+        "/v1/claims/a",
+        "/v1/claims/a/b/c",
+    ] {
         for method in ["GET", "POST"] {
             let answer = home.ask(&bare(method, path)).await;
-            assert_eq!((answer.status, answer.problem().as_str()), (404, "not_found"), "{method} {path}");
+            assert_eq!(
+                (answer.status, answer.problem().as_str()),
+                (404, "not_found"),
+                "{method} {path}"
+            );
         }
     }
     home.daemon.stop().await;
@@ -429,14 +514,24 @@ async fn a_wrong_content_type_is_a_415() {
         for headers in wrong {
             let what = format!("{verb}: {headers:?}");
             let mut connection = home.connect().await;
-            let answer = connection.ask(with_headers("POST", &format!("/v1/{verb}"), headers, &body)).await;
-            assert_eq!((answer.status, answer.problem().as_str()), (415, "unsupported_media_type"), "{what}");
+            let answer = connection
+                .ask(with_headers("POST", &format!("/v1/{verb}"), headers, &body))
+                .await;
+            assert_eq!(
+                (answer.status, answer.problem().as_str()),
+                (415, "unsupported_media_type"),
+                "{what}"
+            );
             assert!(answer.text().contains("application/json"), "{what}");
             assert_defined(connection, &answer, &what).await;
         }
     }
     assert_nothing_stored(&home, "wrong content type").await;
-    for right in ["application/json", "Application/JSON; charset=utf-8", "application/json;charset=utf-8"] {
+    for right in [
+        "application/json",
+        "Application/JSON; charset=utf-8",
+        "application/json;charset=utf-8",
+    ] {
         let header = format!("Content-Type: {right}");
         let answer = home.ask(&with_headers("POST", "/v1/claim", &[&header], &body)).await;
         assert_eq!(answer.status, 201, "{right}");
@@ -450,8 +545,11 @@ async fn half_a_body_and_then_silence_is_a_408_and_the_connection_is_closed() {
         let house = House::new();
         let home = house.start().await;
         let mut connection = home.connect().await;
-        let headers = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue";
-        connection.send(format!("POST {path} HTTP/1.1\r\n{headers}\r\n\r\n")).await;
+        let headers =
+            "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue";
+        connection
+            .send(format!("POST {path} HTTP/1.1\r\n{headers}\r\n\r\n"))
+            .await;
         // Only who reads the body asks for it: the clock of the body runs from here.
         assert!(connection.head().await.starts_with("HTTP/1.1 100 "), "{path}");
         connection.send("{\"namespace\":\"a\",\"key\":\"k\"").await;
@@ -459,7 +557,11 @@ async fn half_a_body_and_then_silence_is_a_408_and_the_connection_is_closed() {
         tokio::time::advance(Duration::from_secs(11)).await;
         tokio::time::resume();
         let answer = connection.answer().await;
-        assert_eq!((answer.status, answer.problem().as_str()), (408, "body_timeout"), "{path}");
+        assert_eq!(
+            (answer.status, answer.problem().as_str()),
+            (408, "body_timeout"),
+            "{path}"
+        );
         assert_eq!(answer.header("connection"), Some("close"), "{path}");
         assert!(connection.is_closed().await, "{path}");
         assert_nothing_stored(&home, path).await;
@@ -474,7 +576,10 @@ async fn a_body_that_breaks_off_or_is_no_chunks_stores_nothing() {
     let whole = format!("{{\"namespace\":\"a\",\"key\":\"k\",\"token\":\"{OURS}\"}}");
     let head = "POST /v1/claim HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     let short = format!("{head}Content-Length: {}\r\n\r\n{whole}", whole.len() + 1);
-    let unfinished = format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{whole}\r\n", whole.len());
+    let unfinished = format!(
+        "{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{whole}\r\n",
+        whole.len()
+    );
     for request in [short, unfinished] {
         let mut connection = home.connect().await;
         connection.send(&request).await;
@@ -485,7 +590,9 @@ async fn a_body_that_breaks_off_or_is_no_chunks_stores_nothing() {
         assert_nothing_stored(&home, &request).await;
     }
     let mut connection = home.connect().await;
-    let answer = connection.ask(format!("{head}Transfer-Encoding: chunked\r\n\r\nxyz\r\n")).await;
+    let answer = connection
+        .ask(format!("{head}Transfer-Encoding: chunked\r\n\r\nxyz\r\n"))
+        .await;
     assert_eq!((answer.status, answer.problem().as_str()), (400, "body_incomplete"));
     assert!(connection.is_closed().await);
     home.daemon.stop().await;

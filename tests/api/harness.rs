@@ -160,7 +160,11 @@ impl Home {
     /// How often commands on a namespace came to an outcome.
     pub(crate) fn count(&self, namespace: &str, outcome: &'static str) -> u64 {
         let namespace = namespace.to_owned();
-        let counter = self.daemon.metrics().claims.get_or_create(&ByOutcome { namespace, outcome });
+        let counter = self
+            .daemon
+            .metrics()
+            .claims
+            .get_or_create(&ByOutcome { namespace, outcome });
         let count = counter.get();
         count
     }
@@ -169,9 +173,7 @@ impl Home {
     pub(crate) async fn waiter(&self, key: &str, fields: Value) -> Connection {
         let before = self.count("a", "in_progress");
         let mut connection = self.connect().await;
-        connection
-            .send(&post("/v1/claim", &on(key, fields).to_string()))
-            .await;
+        connection.send(&post("/v1/claim", &on(key, fields).to_string())).await;
         until(|| self.count("a", "in_progress") > before).await;
         connection
     }
@@ -253,7 +255,9 @@ impl Connection {
                 headers,
                 body: Vec::new(),
             };
-            let length = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
+            let length = answer
+                .header("content-length")
+                .map_or(0, |length| length.parse().unwrap());
             answer.body = vec![0; length];
             self.0.read_exact(&mut answer.body).await.unwrap();
             answer
@@ -299,7 +303,11 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut values = self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value);
+        let mut values = self
+            .headers
+            .iter()
+            .filter(|(known, _)| known == name)
+            .map(|(_, value)| value);
         let value = values.next();
         assert_eq!(values.next(), None, "{name} comes once");
         value.map(String::as_str)
@@ -315,17 +323,27 @@ impl Answer {
 
     /// What a command came to.
     pub(crate) fn outcome(&self) -> String {
-        self.json()["outcome"].as_str().unwrap_or_else(|| panic!("{}", self.text())).to_owned()
+        self.json()["outcome"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{}", self.text()))
+            .to_owned()
     }
 
     /// The code of a problem; everything that all problems have in common is checked.
     pub(crate) fn problem(&self) -> String {
-        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json"),
+            "{self:?}"
+        );
         let json = self.json();
         assert_eq!(json["status"], self.status, "{json}");
         let title = StatusCode::from_u16(self.status).unwrap().canonical_reason();
         assert_eq!(json["title"].as_str(), title, "{json}");
-        assert!(json["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{json}");
+        assert!(
+            json["detail"].as_str().is_some_and(|detail| !detail.is_empty()),
+            "{json}"
+        );
         json["code"].as_str().unwrap().to_owned()
     }
 }

@@ -23,7 +23,12 @@ pub(super) struct Caller<'a> {
     namespaces: Option<&'a [Namespace]>,
 }
 
-impl Caller<'_> {
+impl<'a> Caller<'a> {
+    /// The namespaces that the caller is confined to, if it is.
+    pub(super) fn namespaces(&self) -> Option<&'a [Namespace]> {
+        self.namespaces
+    }
+
     /// Lets the caller pass if it has at least this scope.
     pub(super) fn needs(&self, scope: Scope) -> Result<(), Problem> {
         if self.scope >= scope {
@@ -46,8 +51,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Whether the namespace is one of the caller's.
-    pub(super) fn sees(&self, namespace: &str) -> bool {
+    fn sees(&self, namespace: &str) -> bool {
         self.namespaces
             .is_none_or(|all| all.iter().any(|one| one.as_str() == namespace))
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_path_to_error::Segment;
 
 use super::problem::Problem;
 use super::wire::{ClaimRequest, ConfirmRequest, ExtendRequest, ReleaseRequest, VerbName};
@@ -31,17 +32,62 @@ pub(super) fn verb(verb: VerbName, json: &[u8]) -> Result<Parsed, Problem> {
 
 /// Reads JSON into its wire form. Fast where all is well; where it is not, a second look finds the field.
 pub(super) fn from_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Problem> {
+    // A derived reader would take the bare values in a row as well.
+    if json.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Problem::Json {
+            detail: "a request must be a JSON object".to_owned(),
+        });
+    }
     serde_json::from_slice(json).map_err(|first| {
         let mut second = serde_json::Deserializer::from_slice(json);
         match serde_path_to_error::deserialize::<_, T>(&mut second) {
-            Err(error) if error.inner().is_data() && error.path().iter().next().is_some() => {
-                Problem::field(error.path().to_string(), format_args!("is wrong: {}", error.inner()))
-            }
-            _ => Problem::Json {
-                detail: format!("the body is not a request: {first}"),
-            },
+            Err(error) => fault(&error),
+            // Only what follows the object is wrong.
+            Ok(_) => not_json(&first),
         }
     })
+}
+
+/// Says which field is wrong and why, without the value: it may be a secret in the wrong place. Values stand in the
+/// message of a data error, in front of what was expected, and nowhere else.
+fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
+    let message = error.inner().to_string();
+    let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
+    // Of these two the path ends above the field, whose name is one of ours.
+    let named = |prefix| {
+        reason
+            .strip_prefix(prefix)
+            .and_then(|rest: &str| rest.split('`').nth(1))
+    };
+    if error.inner().is_data() && error.path().iter().next().is_none() {
+        if let Some(field) = named("missing field") {
+            return Problem::field(field.to_owned(), "is missing");
+        }
+        if let Some(field) = named("duplicate field") {
+            return Problem::field(field.to_owned(), "must not come twice");
+        }
+    }
+    let field = match error.path().iter().next() {
+        Some(Segment::Map { .. }) => error.path().to_string(),
+        _ => return not_json(error.inner()),
+    };
+    match reason.rsplit_once(", expected ") {
+        Some((found, known)) if found.starts_with("unknown field") => {
+            Problem::field(field, format_args!("is unknown here, expected {known}"))
+        }
+        Some((_, expected)) => Problem::field(field, format_args!("is wrong, expected {expected}")),
+        None => Problem::field(field, format_args!("is wrong: {reason}")),
+    }
+}
+
+/// For an error without a field: its message holds no value unless it is one of data.
+fn not_json(error: &serde_json::Error) -> Problem {
+    let detail = if error.is_data() {
+        "the body is not a request".to_owned()
+    } else {
+        format!("the body is not a request: {error}")
+    };
+    Problem::Json { detail }
 }
 
 fn claim(request: ClaimRequest) -> Result<Parsed, Problem> {

@@ -15,6 +15,9 @@ use crate::store::Fault;
 /// Seconds after which a failed store is worth another try: it looks about every second.
 const STORE_RETRY_SECONDS: u16 = 1;
 
+/// Characters of a field's name that are repeated: more than any of ours has.
+const MAX_NAME_CHARS: usize = 64;
+
 /// A request that was not served, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Problem {
@@ -74,8 +77,13 @@ pub(super) struct ProblemBody<'a> {
 
 impl Problem {
     pub(super) fn field(field: impl Into<Cow<'static, str>>, detail: impl ToString) -> Self {
+        let mut field = field.into();
+        // The name of an unknown field is the caller's, and as long as it likes.
+        if let Some((end, _)) = field.char_indices().nth(MAX_NAME_CHARS) {
+            field = format!("{}…", &field[..end]).into();
+        }
         Self::Field {
-            field: field.into(),
+            field,
             detail: detail.to_string(),
         }
     }

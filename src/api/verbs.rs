@@ -109,34 +109,26 @@ fn answers(api: &Api, judged: Vec<Result<bool, Problem>>, replies: Vec<Reply>) -
     let mut replies = replies.into_iter();
     let mut texts = Vec::with_capacity(judged.len());
     for verdict in judged {
-        let (status, body) = match verdict {
-            Err(problem) => (problem.status(), problem.body()),
+        let text = match verdict {
+            Err(problem) => text(problem.body()),
             Ok(is_claim) => match replies.next().ok_or(Problem::Internal)? {
-                Ok(answer) => {
-                    let told = Told::of(&answer, is_claim, api.ledger.clock());
-                    (told.status, told.body)
-                }
-                Err(fault) => {
-                    let problem = Problem::Store(fault);
-                    (problem.status(), problem.body())
-                }
+                Ok(answer) => with_status(Told::of(&answer, is_claim, api.ledger.clock())),
+                Err(fault) => text(Problem::Store(fault).body()),
             },
         };
-        texts.push(with_status(status, &body)?);
+        texts.push(RawValue::from_string(text?).map_err(|_| Problem::Internal)?);
     }
     let answers = texts.iter().map(AsRef::as_ref).collect();
     Ok(answer::respond(StatusCode::OK, &BatchBody { answers }))
 }
 
-/// An answer in a batch has its status inside, first.
-fn with_status(status: StatusCode, object: &[u8]) -> Result<Box<RawValue>, Problem> {
-    let object = std::str::from_utf8(object).map_err(|_| Problem::Internal)?;
+/// An answer in a batch has its status inside, first. A problem carries its own.
+fn with_status(told: Told) -> Result<String, Problem> {
+    let object = text(told.body)?;
     let fields = object.strip_prefix('{').ok_or(Problem::Internal)?;
-    // A problem carries its status itself.
-    let text = if object.contains("\"title\":") {
-        object.to_owned()
-    } else {
-        format!("{{\"status\":{},{fields}", status.as_u16())
-    };
-    RawValue::from_string(text).map_err(|_| Problem::Internal)
+    Ok(format!("{{\"status\":{},{fields}", told.status.as_u16()))
+}
+
+fn text(json: Vec<u8>) -> Result<String, Problem> {
+    String::from_utf8(json).map_err(|_| Problem::Internal)
 }

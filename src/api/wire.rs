@@ -109,7 +109,7 @@ pub(super) struct BatchRequest<'a> {
 
 /// One command of a batch: the request of a verb, with that verb in `command`. For the document alone.
 #[derive(ToSchema)]
-#[serde(untagged)]
+#[serde(tag = "command", rename_all = "snake_case")]
 #[expect(
     dead_code,
     reason = "it is only described: a batch is parsed command by command, so that a bad one fails alone"
@@ -129,7 +129,7 @@ pub(super) struct Tagged {
 
 /// A verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String", rename_all = "snake_case")]
 pub(super) enum VerbName {
     Claim,
     Confirm,
@@ -138,6 +138,8 @@ pub(super) enum VerbName {
 }
 
 impl VerbName {
+    const ALL: [Self; 4] = [Self::Claim, Self::Confirm, Self::Release, Self::Extend];
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Claim => "claim",
@@ -145,6 +147,16 @@ impl VerbName {
             Self::Release => "release",
             Self::Extend => "extend",
         }
+    }
+}
+
+/// From a text alone: a derived reader would take `{"claim": null}` as well.
+impl TryFrom<String> for VerbName {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let verb = Self::ALL.into_iter().find(|verb| verb.as_str() == text);
+        verb.ok_or("must be claim, confirm, release or extend")
     }
 }
 
@@ -360,8 +372,8 @@ impl<'de> Visitor<'de> for Check {
         let mut names = std::collections::HashSet::new();
         while let Some(name) = entries.next_key::<String>()? {
             entries.next_value::<Checked>()?;
-            if let Some(twice) = names.replace(name) {
-                return Err(serde::de::Error::custom(format_args!("duplicate field `{twice}`")));
+            if !names.insert(name) {
+                return Err(serde::de::Error::custom("an object in it has a key twice"));
             }
         }
         Ok(Checked)

@@ -28,7 +28,8 @@ pub(super) fn status(args: &StatusArgs) -> Exit {
         Ok(ready) => ready,
         Err(exit) => return exit,
     };
-    let exit = if ready.status.is_success() {
+    // Not the status alone: somebody else may have answered.
+    let exit = if ready.json["ready"] == true {
         Exit::Well
     } else {
         Exit::Failed

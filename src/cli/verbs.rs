@@ -172,6 +172,10 @@ fn tell(client: &ClientArgs, answer: Result<Answer, Exit>) -> Exit {
         Ok(answer) => answer,
         Err(exit) => return exit,
     };
+    if !is_ours(&answer) {
+        // A script must not take somebody else's 200 for a claim.
+        return failed("what answered is no onced daemon", Exit::Failed);
+    }
     if client.json {
         println!("{}", answer.text);
     } else if answer.json["detail"].is_string() {
@@ -180,6 +184,13 @@ fn tell(client: &ClientArgs, answer: Result<Answer, Exit>) -> Exit {
         println!("{}", sentence(&answer.json));
     }
     exit_of(&answer)
+}
+
+/// Every answer to a command has an outcome, a claim that is read a state, and a problem its detail.
+fn is_ours(answer: &Answer) -> bool {
+    ["outcome", "state", "detail"]
+        .iter()
+        .any(|field| answer.json[field].is_string())
 }
 
 fn exit_of(answer: &Answer) -> Exit {

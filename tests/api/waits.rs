@@ -1,0 +1,280 @@
+//! Claims that wait while somebody else works.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::harness::{House, OURS, THEIRS, on, post, until};
+use onced::claim::{Key, Namespace, Token};
+use onced::ledger::Ask;
+
+fn waiting(token: &str, wait: &str) -> serde_json::Value {
+    json!({ "token": token, "wait": wait, "processing_ttl": "60s" })
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_the_claim_the_moment_the_holder_releases() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "10s" }))
+        .await;
+    let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
+    assert_eq!(home.release("k", THEIRS).await.status, 200);
+    let answer = waiter.answer().await;
+    assert_eq!((answer.status, answer.outcome().as_str()), (201, "claimed"));
+    let json = answer.json();
+    assert_eq!(
+        (&json["token"], &json["attempt"], &json["previous"]),
+        (&json!(OURS), &json!(2), &json!("released"))
+    );
+    assert_eq!(json["expires_in_ms"], 60_000, "the lifetime runs from the grant");
+    // The grant was received, so it stays.
+    assert_eq!(home.claim("k", json!({})).await.outcome(), "in_progress");
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_the_claim_the_moment_the_holder_expires() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "10s" }))
+        .await;
+    let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
+    house.advance_ms(10_000);
+    let json = waiter.answer().await.json();
+    assert_eq!(
+        (&json["outcome"], &json["previous"]),
+        (&json!("claimed"), &json!("expired"))
+    );
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_wait_outlives_an_extension_of_the_holder() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "5s" }))
+        .await;
+    let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
+    home.extend("k", json!({ "token": THEIRS, "processing_ttl": "10s" }))
+        .await;
+    let told = home.count("a", "in_progress");
+    house.advance_ms(5_000);
+    // It looks again at the deadline that it knew, and goes on waiting.
+    until(|| home.count("a", "in_progress") > told).await;
+    house.advance_ms(5_000);
+    assert_eq!(waiter.answer().await.outcome(), "claimed");
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn every_waiter_is_told_done_the_moment_the_holder_confirms() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS })).await;
+    let mut waiters = Vec::new();
+    for _ in 0..3 {
+        waiters.push(home.waiter("k", json!({ "wait": "20s" })).await);
+    }
+    home.confirm("k", json!({ "token": THEIRS, "result": "well" })).await;
+    for waiter in &mut waiters {
+        let answer = waiter.answer().await;
+        assert_eq!((answer.status, answer.outcome().as_str()), (200, "done"));
+        assert_eq!(answer.json()["result"], "well");
+    }
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_wait_that_is_over_ends_in_progress_with_what_is_left() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" }))
+        .await;
+    // A wait above the maximum of 30 s is taken, and clamped.
+    for (wait, ends_ms, left_ms) in [("5s", 5_000, 55_000), ("12h", 30_000, 25_000)] {
+        let mut waiter = home.waiter("k", json!({ "wait": wait })).await;
+        house.advance_ms(ends_ms);
+        let answer = waiter.answer().await;
+        assert_eq!(
+            (answer.status, answer.outcome().as_str()),
+            (409, "in_progress"),
+            "{wait}"
+        );
+        assert_eq!(answer.json()["expires_in_ms"], left_ms, "{wait}");
+    }
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_wait_is_not_over_before_its_time() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" }))
+        .await;
+    let mut waiter = home.waiter("k", waiting(OURS, "10s")).await;
+    house.advance_ms(9_999);
+    // Whatever this woke has run by the time that another request is answered.
+    assert_eq!(home.release("k", THEIRS).await.status, 200);
+    assert_eq!(waiter.answer().await.outcome(), "claimed");
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn who_waits_for_nothing_is_answered_at_once() {
+    let house = House::new();
+    let home = house.start().await;
+    home.confirm("done", json!({})).await;
+    home.claim("held", json!({ "token": OURS, "fingerprint": "one" })).await;
+    let other = json!({ "wait": "30s", "fingerprint": "two" });
+    for (key, fields, outcome) in [
+        ("absent", json!({ "wait": "30s" }), "claimed"),
+        ("done", json!({ "wait": "30s" }), "done"),
+        ("held", json!({ "wait": "30s", "token": OURS }), "claimed"),
+        ("held", other, "mismatch"),
+        ("held", json!({ "wait": "0s" }), "in_progress"),
+    ] {
+        assert_eq!(
+            home.claim(key, fields.clone()).await.outcome(),
+            outcome,
+            "{key} {fields}"
+        );
+    }
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn of_several_waiters_one_takes_over_and_the_others_go_on_waiting() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS })).await;
+    let tokens: Vec<_> = (0..3)
+        .map(|number| format!("waiter-0123456789-0123456789-{number}"))
+        .collect();
+    let mut waiters = Vec::new();
+    for token in &tokens {
+        waiters.push(home.waiter("k", waiting(token, "20s")).await);
+    }
+    home.release("k", THEIRS).await;
+    // First come, first served.
+    let last = waiters.pop().unwrap();
+    for (waiter, token) in waiters.iter_mut().zip(&tokens) {
+        let answer = waiter.answer().await;
+        assert_eq!(
+            (answer.outcome().as_str(), &answer.json()["token"]),
+            ("claimed", &json!(token))
+        );
+        home.release("k", token).await;
+    }
+    let mut last = last;
+    assert_eq!(last.answer().await.json()["attempt"], 4);
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_waiter_whose_connection_is_gone_is_skipped_and_the_next_one_has_the_claim() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" }))
+        .await;
+    let gone = home.waiter("k", waiting("gone-0123456789-0123456789-0", "20s")).await;
+    let mut next = home.waiter("k", waiting(OURS, "20s")).await;
+    drop(gone);
+    home.release("k", THEIRS).await;
+    let answer = next.answer().await;
+    assert_eq!(
+        (answer.outcome().as_str(), &answer.json()["token"]),
+        ("claimed", &json!(OURS))
+    );
+    home.daemon.stop().await;
+}
+
+/// The waiter hangs up when it has been called and its claim is on its way to the disk: nobody is left to take the
+/// grant, which must not hold the key until it expires.
+#[tokio::test]
+async fn a_grant_that_could_not_be_written_is_released() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" }))
+        .await;
+    let waiter = home.waiter("k", waiting("gone-0123456789-0123456789-0", "20s")).await;
+    let mut next = home.waiter("k", waiting(OURS, "20s")).await;
+    let key = Key::new(&Namespace::parse("a").unwrap(), "k").unwrap();
+    let token = Token::parse(THEIRS).unwrap();
+    // Asked without a connection, so that this task goes on before the one that is called: it hears of the end of its
+    // connection only when it has asked for the claim.
+    home.daemon.ledger().ask(key, Ask::Release { token }).await.unwrap();
+    drop(waiter);
+    let answer = next.answer().await;
+    let json = answer.json();
+    assert_eq!((answer.outcome().as_str(), &json["token"]), ("claimed", &json!(OURS)));
+    assert_eq!(json["attempt"], 3, "the second attempt was granted to nobody");
+    assert_eq!(json["previous"], "released");
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_forgotten_key_is_granted_to_a_waiter() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS })).await;
+    let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
+    home.forget("/a/k").await;
+    let json = waiter.answer().await.json();
+    assert_eq!((&json["outcome"], &json["attempt"]), (&json!("claimed"), &json!(1)));
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn waiters_of_one_key_do_not_hear_of_another() {
+    let house = House::new();
+    let home = house.start().await;
+    for key in ["k", "l"] {
+        home.claim(key, json!({ "token": THEIRS })).await;
+    }
+    let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
+    home.release("l", THEIRS).await;
+    assert_eq!(home.count("a", "in_progress"), 1, "it has not even asked again");
+    home.release("k", THEIRS).await;
+    assert_eq!(waiter.answer().await.outcome(), "claimed");
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_stops_does_not_wait_for_waiters_beyond_its_drain() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS })).await;
+    let mut waiter = home.waiter("k", waiting(OURS, "30s")).await;
+    // The drain of this config is a tenth of a second.
+    tokio::time::timeout(Duration::from_secs(10), home.daemon.stop())
+        .await
+        .unwrap();
+    assert!(waiter.is_closed().await);
+    let home = house.start().await;
+    assert_eq!(
+        home.claim("k", json!({})).await.json()["attempt"],
+        1,
+        "it was never granted"
+    );
+    home.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_pipelined_request_is_answered_after_the_wait() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": THEIRS })).await;
+    let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
+    waiter
+        .send(post("/v1/confirm", &on("k", json!({ "token": OURS })).to_string()))
+        .await;
+    home.release("k", THEIRS).await;
+    assert_eq!(waiter.answer().await.outcome(), "claimed");
+    let confirmed = waiter.answer().await;
+    assert_eq!(
+        (confirmed.outcome().as_str(), &confirmed.json()["overrun"]),
+        ("confirmed", &json!(false))
+    );
+    home.daemon.stop().await;
+}

@@ -48,9 +48,7 @@ pub enum OpenError {
         file: PathBuf,
     },
     /// A part cannot be read as what it is.
-    #[error(
-        "{file} is damaged: restore it from a backup, or copy what is sound with 'onced salvage'; nothing was changed"
-    )]
+    #[error("{file} is damaged: restore it from a backup, or copy what is sound with 'onced salvage'")]
     Damaged {
         /// The part.
         file: PathBuf,

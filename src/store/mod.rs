@@ -21,6 +21,7 @@ mod job;
 mod list;
 mod mark;
 mod opening;
+mod original;
 mod outage;
 mod queue;
 mod record;

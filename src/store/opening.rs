@@ -11,6 +11,7 @@ use super::fault::Fault;
 use super::guard::Guard;
 use super::healthy::Healthy;
 use super::mark::{self, Mark, MarkError};
+use super::original::{self, Original};
 use super::outage::Outage;
 use super::settings::StoreSettings;
 use super::shared::Shared;
@@ -36,16 +37,7 @@ pub(super) fn open(
     let mark = read_mark(directory.path())?;
     let (clock, resumed) = Clock::resume(source, Some(&mark.anchor));
     tell_of(resumed);
-    let engine = open_engine(&directory, &settings, real_sync)?;
-    let found = engine.sequence().map_err(|error| engine_error(&directory, error))?;
-    if found < mark.sequence {
-        let file = directory.records();
-        return Err(OpenError::LostTail {
-            file,
-            found,
-            expected: mark.sequence,
-        });
-    }
+    let (engine, found) = open_guarded(&directory, &settings, real_sync, &mark)?;
     let sequence = if mark.clean {
         found
     } else {
@@ -87,6 +79,45 @@ pub(super) fn open(
         synced: found,
         state,
     })
+}
+
+/// Opens the records, and leaves them as they were where they do not hold what was acknowledged.
+fn open_guarded(
+    directory: &Directory,
+    settings: &StoreSettings,
+    real_sync: bool,
+    mark: &Mark,
+) -> Result<(Engine, u64), OpenError> {
+    let original = Original::keep(directory.path()).unwrap_or_else(|error| {
+        tracing::debug!(error = %error, "no copy of the records could be made before opening them");
+        None
+    });
+    let opened = open_engine(directory, settings, real_sync).and_then(|engine| {
+        let found = engine.sequence().map_err(|error| engine_error(directory, error))?;
+        if found >= mark.sequence {
+            return Ok((engine, found));
+        }
+        Err(OpenError::LostTail {
+            file: directory.records(),
+            found,
+            expected: mark.sequence,
+        })
+    });
+    match (&opened, original) {
+        (Ok(_), _) => {
+            if let Err(error) = original::drop_copy(directory.path()) {
+                tracing::debug!(error = %error, "the copy of the records could not be removed");
+            }
+        }
+        (Err(_), Some(original)) => match original.put_back() {
+            Ok(()) => tracing::info!("the records are as they were before this start"),
+            Err(error) => tracing::error!(error = %error, "records.before holds the records as they were"),
+        },
+        (Err(_), None) => tracing::warn!(
+            "there was no room for a copy of the records; opening may have changed them, so copy them before you go on"
+        ),
+    }
+    opened
 }
 
 fn make(directory: &Directory, settings: &StoreSettings, real_sync: bool, source: Source) -> Result<(), OpenError> {

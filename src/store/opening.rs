@@ -113,9 +113,10 @@ fn open_guarded(
             Ok(()) => tracing::info!("the records are as they were before this start"),
             Err(error) => tracing::error!(error = %error, "records.before holds the records as they were"),
         },
-        (Err(_), None) => tracing::warn!(
+        (Err(OpenError::Damaged { .. } | OpenError::LostTail { .. }), None) => tracing::warn!(
             "there was no room for a copy of the records; opening may have changed them, so copy them before you go on"
         ),
+        (Err(_), None) => {}
     }
     opened
 }

@@ -1,6 +1,5 @@
 //! Deciding against the database, and remembering what it would take to undo the part that is not synced yet.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,17 +8,15 @@ use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
 use super::settings::OnStoreFailure;
+use super::shared::{Records, Shared};
 use crate::chain::Chain;
 use crate::claim::{Change, Command, Key, Moment, Record, Timestamp, decide};
-
-/// Records by key; `None` where the key has none.
-type Records = HashMap<Key, Option<Record>>;
 
 /// The database, and what it would take to undo its unsynced part.
 pub(super) struct Healthy {
     pub(super) engine: Arc<Engine>,
-    /// What the group under way has overwritten.
-    overwritten: Records,
+    /// Holds what the group under way has overwritten.
+    shared: Arc<Shared>,
     /// What was answered for and is not synced: always empty unless `sync = "interval"`.
     unsynced: Records,
     pub(super) last_sync: Instant,
@@ -29,13 +26,12 @@ pub(super) struct Healthy {
 }
 
 impl Healthy {
-    pub(super) fn new(engine: Arc<Engine>, marked: u64) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, shared: Arc<Shared>, marked: u64) -> Self {
         let now = Instant::now();
-        let (overwritten, unsynced) = (Records::new(), Records::new());
         Self {
             engine,
-            overwritten,
-            unsynced,
+            shared,
+            unsynced: Records::new(),
             last_sync: now,
             last_mark: now,
             marked,
@@ -45,7 +41,8 @@ impl Healthy {
     /// The truth about every key whose record in the database may be wrong or may be lost.
     pub(super) fn into_guard(self) -> (Guard, Arc<Engine>) {
         let mut guard = Guard::new();
-        for (key, record) in self.unsynced.into_iter().chain(self.overwritten) {
+        let overwritten = std::mem::take(&mut *self.shared.overwritten());
+        for (key, record) in self.unsynced.into_iter().chain(overwritten) {
             guard.remember(&key, record);
         }
         (guard, self.engine)
@@ -55,7 +52,7 @@ impl Healthy {
 impl Healthy {
     /// The desk for one group.
     pub(super) fn desk<'a>(&'a mut self, now: Timestamp, sequence: &'a mut u64) -> HealthyDesk<'a> {
-        self.overwritten.clear();
+        self.shared.overwritten().clear();
         HealthyDesk {
             healthy: self,
             now,
@@ -66,7 +63,7 @@ impl Healthy {
     /// Syncs all that was written, up to the commit with this number, which it hands back.
     pub(super) fn sync(&mut self, sequence: u64) -> Result<u64, EngineError> {
         self.engine.flush()?;
-        self.overwritten.clear();
+        self.shared.overwritten().clear();
         self.unsynced.clear();
         self.last_sync = Instant::now();
         Ok(sequence)
@@ -74,7 +71,8 @@ impl Healthy {
 
     /// With `sync = "interval"` the group is answered now, so its values are what must not be lost.
     pub(super) fn answer_before_sync(&mut self) -> Result<(), EngineError> {
-        for (key, _) in self.overwritten.drain() {
+        let overwritten = std::mem::take(&mut *self.shared.overwritten());
+        for key in overwritten.into_keys() {
             let record = self.engine.read(&key)?;
             self.unsynced.insert(key, record);
         }
@@ -90,7 +88,9 @@ pub(super) struct HealthyDesk<'a> {
 
 impl HealthyDesk<'_> {
     fn put(&mut self, key: &Key, before: Option<Record>, next: Option<&Record>) -> Result<(), EngineError> {
-        self.healthy.overwritten.entry(key.clone()).or_insert(before);
+        let mut overwritten = self.healthy.shared.overwritten();
+        overwritten.entry(key.clone()).or_insert(before);
+        drop(overwritten);
         self.healthy.engine.write(key, next)?;
         *self.sequence += 1;
         Ok(())

@@ -50,23 +50,21 @@ pub(super) fn open(
         clean: false,
         anchor: clock.anchor(),
     };
-    let (state, fault) = match mark::write(directory.path(), &begun) {
-        Ok(()) => (State::Healthy(Healthy::new(Arc::clone(&engine), found)), None),
-        Err(error) => {
-            // What is there can be read; the commit thread tries to come back from here as from any other fault.
-            let fault = Fault::of_io(&error);
-            tracing::error!(fault = %fault, error = %Chain(&error), "the store cannot be written to");
-            (
-                State::Outage(Outage::new(fault, Guard::new(), Some(Arc::clone(&engine)), clock.now())),
-                Some(fault),
-            )
-        }
-    };
+    // What is there can be read; the commit thread tries to come back from here as from any other fault.
+    let fault = mark::write(directory.path(), &begun).err().map(|error| {
+        let fault = Fault::of_io(&error);
+        tracing::error!(fault = %fault, error = %Chain(&error), "the store cannot be written to");
+        fault
+    });
     if let Err(error) = directory.keep_reserve() {
         tracing::warn!(error = %error, "no reserve for a full disk could be made");
     }
     let shared = Arc::new(Shared::new(metrics, fault));
-    shared.lend(Some(engine));
+    shared.lend(Some(Arc::clone(&engine)));
+    let state = match fault {
+        None => State::Healthy(Healthy::new(engine, Arc::clone(&shared), found)),
+        Some(fault) => State::Outage(Outage::new(fault, Guard::new(), Some(engine), clock.now())),
+    };
     Ok(Committer {
         shared,
         directory,

@@ -16,12 +16,15 @@ use super::outage::Outage;
 use super::settings::StoreSettings;
 use super::shared::Shared;
 use crate::chain::Chain;
-use crate::clock::{Clock, Resumed, Source};
+use crate::clock::{Clock, Readings, Resumed, Source};
 use crate::metrics::Metrics;
 
 /// After an unclean end the numbering goes on so far above the last number that is known, and above where the run before
 /// began: more than could have been given out without a sync, so that a fencing number never comes twice.
 const UNCLEAN_JUMP: u64 = 1 << 24;
+
+/// Less than this while the daemon was down is ordinary slewing.
+const LARGE_STEP_MS: i64 = 60_000;
 
 /// Opens the store, or makes it, and hands back what the commit thread needs.
 pub(super) fn open(
@@ -37,6 +40,7 @@ pub(super) fn open(
     let mark = read_mark(directory.path())?;
     let (clock, resumed) = Clock::resume(source, Some(&mark.anchor));
     tell_of(resumed);
+    tell_of_step(&mark.anchor.readings, &clock.anchor().readings);
     let (engine, found) = open_guarded(&directory, &settings, real_sync, &mark)?;
     let sequence = if mark.clean {
         found
@@ -175,6 +179,21 @@ fn engine_error(directory: &Directory, error: EngineError) -> OpenError {
     OpenError::Engine {
         file,
         source: Box::new(error),
+    }
+}
+
+/// Within one boot the boot clock says how long the daemon was down, and so whether the wall clock was stepped meanwhile.
+fn tell_of_step(then: &Readings, now: &Readings) {
+    if then.boot_id != now.boot_id || now.boot_ms < then.boot_ms {
+        return;
+    }
+    let signed = |millis| i64::try_from(millis).unwrap_or(i64::MAX);
+    let step_ms = signed(now.wall_ms) - signed(then.wall_ms) - signed(now.boot_ms - then.boot_ms);
+    if step_ms.abs() >= LARGE_STEP_MS {
+        tracing::warn!(
+            step_ms,
+            "the wall clock was stepped while the daemon was down; lifetimes follow the boot clock"
+        );
     }
 }
 

@@ -159,12 +159,14 @@ impl Daemon {
                 return Err(Ended(name));
             }
         }
-        self.stop().await;
-        Ok(())
+        self.stop().await
     }
 
     /// Stops in order.
-    pub async fn stop(mut self) {
+    ///
+    /// # Errors
+    /// When the last commit hangs: there is nothing to wait for then.
+    pub async fn stop(mut self) -> Result<(), Ended> {
         self.stopping.cancel();
         tracing::info!(
             drain_ms = self.drain.as_millis(),
@@ -182,8 +184,14 @@ impl Daemon {
         );
         self.workers.shutdown().await;
         tracing::info!("workers stopped");
-        self.ledger.store().close().await;
+        // The watch over the commits is one of the workers, and gone.
+        let store = self.ledger.store();
+        if tokio::time::timeout(watch::limit(store), store.close()).await.is_err() {
+            tracing::error!("the last commit hangs");
+            return Err(Ended("a commit that hangs"));
+        }
         tracing::info!("stopped");
+        Ok(())
     }
 }
 

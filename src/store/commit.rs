@@ -230,7 +230,7 @@ impl Committer {
         let State::Outage(outage) = &mut self.state else {
             return Err(Reopening::Failed(EngineError::NotOpen));
         };
-        outage.reader = None;
+        outage.close_reader();
         self.shared.lend(None);
         if let Err(error) = self.directory.release_reserve() {
             tracing::debug!(error = %error, "the reserve could not be given back");
@@ -262,7 +262,8 @@ impl Committer {
 
     fn resume(&mut self, engine: Arc<Engine>, now: Timestamp) {
         self.shared.lend(Some(Arc::clone(&engine)));
-        let healthy = State::Healthy(Healthy::new(engine, self.settings.sync, 0));
+        let shared = Arc::clone(&self.shared);
+        let healthy = State::Healthy(Healthy::new(engine, shared, self.settings.sync, 0));
         if let State::Outage(outage) = std::mem::replace(&mut self.state, healthy) {
             let (down_ms, written_back) = (now.since(outage.since).as_millis(), outage.guard.entries().len());
             tracing::info!(down_ms, written_back, "the store is back");

@@ -6,6 +6,7 @@
 //! | `format` | the format version, written once |
 //! | `records/` | sled's files |
 //! | `records.new/` | a store that is just being made; nothing in it was ever answered for |
+//! | `records.before/` | the records as they were before a start ([`super::original`]) |
 //! | `mark` | the commit mark and the clock's anchor ([`super::mark`]) |
 //! | `reserve` | space to give back when the disk is full |
 //!
@@ -18,7 +19,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::error::OpenError;
-use super::mark::{replace, sync_dir};
+use super::mark::{FILE as MARK, replace, sync_dir};
+use super::original;
 
 const FORMAT_VERSION: u32 = 1;
 const FORMAT: &str = "format";
@@ -85,6 +87,10 @@ impl Directory {
 
     /// Whether there is a store to open; `false` when one is to be made first.
     pub(super) fn has_store(&self) -> Result<bool, OpenError> {
+        original::finish_putting_back(&self.path).map_err(|source| OpenError::Directory {
+            path: self.path.clone(),
+            source,
+        })?;
         let format = self.format()?;
         let records = self.records().is_dir();
         let unfinished = self.path.join(RECORDS_NEW).is_dir();
@@ -94,13 +100,26 @@ impl Directory {
                 found: version,
                 known: FORMAT_VERSION,
             }),
-            (Some(_), true) => Ok(true),
+            (Some(_), true) => self.has_parts(),
+            // A mark beside an unfinished store is that store's own; alone it speaks of one that was there.
+            (None, false) if self.path.join(MARK).exists() && !unfinished => {
+                Err(OpenError::Missing { file: self.records() })
+            }
             (None, false) => Ok(false),
             (Some(_), false) if unfinished => Ok(false),
             (Some(_), false) => Err(OpenError::Missing { file: self.records() }),
             (None, true) => Err(OpenError::Missing {
                 file: self.path.join(FORMAT),
             }),
+        }
+    }
+
+    /// sled would make anew what is missing of its own files.
+    fn has_parts(&self) -> Result<bool, OpenError> {
+        let parts = [self.records().join("db"), self.records().join("conf")];
+        match parts.into_iter().find(|part| !part.exists()) {
+            Some(file) => Err(OpenError::Missing { file }),
+            None => Ok(true),
         }
     }
 
@@ -132,6 +151,8 @@ impl Directory {
         }
         fs::create_dir(&unfinished).map_err(here)?;
         fill(&unfinished)?;
+        // sled syncs its files, not their names.
+        sync_dir(&unfinished).map_err(here)?;
         replace(
             &self.path,
             FORMAT,

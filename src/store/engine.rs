@@ -4,6 +4,7 @@
 //! name that no key can have, because sled's log is one sequence: what is written first is recovered first, so a commit
 //! whose number is there is there whole. One thread writes; any thread may read.
 
+use std::fs;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
@@ -72,6 +73,7 @@ impl Engine {
             .mode(sled::Mode::HighThroughput)
             // Its own flusher would only log a failed sync, and so hide it.
             .flush_every_ms(None);
+        remove_half_snapshots(dir).map_err(|error| EngineError::Database(error.into()))?;
         let deadline = Instant::now() + UNLOCK_PATIENCE;
         let db = loop {
             // Nothing of a database that broke down while it opened is used again.
@@ -144,6 +146,23 @@ impl Engine {
     }
 }
 
+/// Removes the snapshots that an earlier opening did not finish: sled takes the newest, half as it is, for its own and then
+/// calls the whole database damaged. They count only once they are renamed; without one sled reads its log from further
+/// back.
+fn remove_half_snapshots(dir: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "generating") {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
 /// sled has no kind of its own for it.
 fn is_locked(error: &sled::Error) -> bool {
     matches!(error, sled::Error::Io(error) if error.to_string().starts_with("could not acquire lock"))
@@ -206,5 +225,18 @@ mod tests {
         });
         open().expect("it opens");
         letting_go.join().expect("it let go");
+    }
+
+    /// An opening that ran out of disk, or was killed, left half a snapshot, and no start after it succeeded, not even with
+    /// all the space in the world.
+    #[test]
+    fn half_a_snapshot_of_an_opening_that_was_cut_off_does_no_harm() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let open = || Engine::open(dir.path(), 1 << 20, false).expect("it opens");
+        open().write_sequence(5).expect("written");
+        for half in ["", "half of it"] {
+            fs::write(dir.path().join("snap.00000000FFFFFFFF.generating"), half).expect("writable");
+            assert_eq!(open().sequence().expect("readable"), 5);
+        }
     }
 }

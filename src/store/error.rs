@@ -48,9 +48,7 @@ pub enum OpenError {
         file: PathBuf,
     },
     /// A part cannot be read as what it is.
-    #[error(
-        "{file} is damaged: restore it from a backup, or copy what is sound with 'onced salvage'; nothing was changed"
-    )]
+    #[error("{file} is damaged: restore it from a backup, or copy what is sound with 'onced salvage'")]
     Damaged {
         /// The part.
         file: PathBuf,
@@ -72,7 +70,7 @@ pub enum OpenError {
         expected: u64,
     },
     /// The disk failed while opening.
-    #[error("cannot open the records in {file}: {}", advice(source))]
+    #[error("cannot open the records in {file}: {}", advice(&**source))]
     Engine {
         /// Where the records are.
         file: PathBuf,
@@ -82,7 +80,7 @@ pub enum OpenError {
     },
 }
 
-fn advice(source: &Box<dyn std::error::Error + Send + Sync>) -> &'static str {
+fn advice(source: &(dyn std::error::Error + Send + Sync + 'static)) -> &'static str {
     use super::fault::Fault;
     match source.downcast_ref::<EngineError>().map(EngineError::fault) {
         Some(Fault::DiskFull) => "the disk is full: free some space (24 MiB are enough) and start again",

@@ -8,18 +8,15 @@ use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
 use super::settings::{OnStoreFailure, SyncMode};
+use super::shared::{Records, Shared};
 use crate::chain::Chain;
 use crate::claim::{Change, Command, Key, Moment, Record, Timestamp, decide};
-
-/// Records in the order of their writes, `None` where the key had none. A list and not a map: it is appended to with every
-/// write and read after a failure only.
-type Records = Vec<(Key, Option<Record>)>;
 
 /// The database, and what it would take to undo its unsynced part.
 pub(super) struct Healthy {
     pub(super) engine: Arc<Engine>,
-    /// What the group under way has overwritten.
-    overwritten: Records,
+    /// Holds what the group under way has overwritten.
+    shared: Arc<Shared>,
     /// What the group under way has written, if it will be answered before it is synced.
     written: Records,
     /// What was answered for and is not synced: always empty unless `sync = "interval"`.
@@ -32,11 +29,11 @@ pub(super) struct Healthy {
 }
 
 impl Healthy {
-    pub(super) fn new(engine: Arc<Engine>, sync: SyncMode, marked: u64) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, shared: Arc<Shared>, sync: SyncMode, marked: u64) -> Self {
         let now = Instant::now();
         Self {
             engine,
-            overwritten: Records::new(),
+            shared,
             written: Records::new(),
             unsynced: Records::new(),
             sync,
@@ -50,7 +47,8 @@ impl Healthy {
     pub(super) fn into_guard(self) -> (Guard, Arc<Engine>) {
         let mut guard = Guard::new();
         // The latest of what was answered for, and under that which the failed group overwrote, its first.
-        for (key, record) in self.unsynced.into_iter().chain(self.overwritten.into_iter().rev()) {
+        let overwritten = std::mem::take(&mut *self.shared.overwritten());
+        for (key, record) in self.unsynced.into_iter().chain(overwritten.into_iter().rev()) {
             guard.remember(&key, record);
         }
         (guard, self.engine)
@@ -58,7 +56,7 @@ impl Healthy {
 
     /// The desk for one group.
     pub(super) fn desk<'a>(&'a mut self, now: Timestamp, sequence: &'a mut u64) -> HealthyDesk<'a> {
-        self.overwritten.clear();
+        self.shared.overwritten().clear();
         self.written.clear();
         HealthyDesk {
             healthy: self,
@@ -70,7 +68,7 @@ impl Healthy {
     /// Syncs all that was written, up to the commit with this number, which it hands back.
     pub(super) fn sync(&mut self, sequence: u64) -> Result<u64, EngineError> {
         self.engine.flush()?;
-        self.overwritten.clear();
+        self.shared.overwritten().clear();
         self.unsynced.clear();
         self.last_sync = Instant::now();
         Ok(sequence)
@@ -78,7 +76,7 @@ impl Healthy {
 
     /// With `sync = "interval"` the group is answered now, so its values are what must not be lost.
     pub(super) fn answer_before_sync(&mut self) {
-        self.overwritten.clear();
+        self.shared.overwritten().clear();
         self.unsynced.append(&mut self.written);
     }
 }
@@ -92,7 +90,7 @@ pub(super) struct HealthyDesk<'a> {
 impl HealthyDesk<'_> {
     fn put(&mut self, key: &Key, before: Option<Record>, next: Option<Record>) -> Result<(), EngineError> {
         // Noted first: a write that fails may have got there all the same.
-        self.healthy.overwritten.push((key.clone(), before));
+        self.healthy.shared.overwritten().push((key.clone(), before));
         self.healthy.engine.write(key, next.as_ref())?;
         self.wrote(key, next);
         Ok(())
@@ -120,9 +118,9 @@ impl HealthyDesk<'_> {
         let Change::Put(record) = decision.change else {
             return Ok(None);
         };
-        self.healthy.overwritten.push((request.key.clone(), None));
+        self.healthy.shared.overwritten().push((request.key.clone(), None));
         if !self.healthy.engine.create(&request.key, &record)? {
-            self.healthy.overwritten.pop();
+            self.healthy.shared.overwritten().pop();
             return Ok(None);
         }
         self.wrote(&request.key, Some(record));

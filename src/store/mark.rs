@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Anchor;
 
-const FILE: &str = "mark";
+/// Its name.
+pub(super) const FILE: &str = "mark";
 
 /// What the file says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,8 +21,10 @@ mod job;
 mod list;
 mod mark;
 mod opening;
+mod original;
 mod outage;
 mod queue;
+mod recall;
 mod record;
 mod settings;
 mod shared;
@@ -42,12 +44,15 @@ pub use job::{Answer, Reading, Reply, Request};
 pub use list::{Page, Selection, StateName, SweepStep};
 pub use settings::{OnStoreFailure, StoreSettings, SyncMode};
 
-use crate::claim::{Change, Key, Moment, decide};
+use crate::claim::{Change, Key, Moment, Record, decide};
 use crate::clock::{Clock, Source};
 use crate::metrics::Metrics;
 use guard::Guard;
 use job::Job;
 use shared::Shared;
+
+/// How long a read may take when a commit is overdue already.
+const LAST_READ: Duration = Duration::from_millis(250);
 
 /// Disk space, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +136,10 @@ impl Store {
             .await
         {
             Ok(reply) => reply,
-            Err(fault) => self.answer_without_store(&kept, fault),
+            Err(fault) => {
+                let mut replies = self.answer_without_store(vec![kept], fault).await;
+                replies.pop().unwrap_or(Err(fault))
+            }
         }
     }
 
@@ -151,10 +159,7 @@ impl Store {
             .await
         {
             Ok(replies) => replies,
-            Err(fault) => kept
-                .iter()
-                .map(|request| self.answer_without_store(request, fault))
-                .collect(),
+            Err(fault) => self.answer_without_store(kept, fault).await,
         }
     }
 
@@ -283,21 +288,40 @@ impl Store {
     }
 
     /// Answers where the commit thread does not: the claim may still land, with the token that is told here.
-    fn answer_without_store(&self, request: &Request, fault: Fault) -> Reply {
-        if request.on_failure == OnStoreFailure::Closed {
-            return Err(fault);
-        }
+    async fn answer_without_store(&self, requests: Vec<Request>, fault: Fault) -> Vec<Reply> {
+        let shared = Arc::clone(&self.shared);
+        let keys: Vec<Key> = requests.iter().map(|request| request.key.clone()).collect();
+        let read = move || keys.iter().map(|key| shared.read_past_commits(key)).collect();
+        let read = tokio::time::timeout(LAST_READ, tokio::task::spawn_blocking(read)).await;
+        // A disk that does not even read leaves nothing known but what is in memory.
+        let known: Vec<Option<Record>> = read.ok().and_then(Result::ok).unwrap_or_default();
+        let known = known.into_iter().chain(std::iter::repeat(None));
         let mut guard = self.last_resort.lock().unwrap_or_else(PoisonError::into_inner);
-        let record = guard.entry(&request.key).flatten().cloned();
+        let answer = |(request, known)| self.answer_from(&mut guard, request, known, fault);
+        requests.iter().zip(known).map(answer).collect()
+    }
+
+    fn answer_from(&self, guard: &mut Guard, request: &Request, known: Option<Record>, fault: Fault) -> Reply {
+        let record = match guard.entry(&request.key) {
+            Some(entry) => entry.cloned(),
+            None => known,
+        };
         let moment = Moment {
             now: self.clock.now(),
             sequence: 0,
         };
         let decision = decide(record.as_ref(), &request.command, moment);
-        match decision.change {
-            Change::Keep => {}
-            Change::Put(record) => drop(guard.remember(&request.key, Some(record))),
-            Change::Remove => drop(guard.remember(&request.key, None)),
+        let next = match decision.change {
+            Change::Keep => None,
+            Change::Put(record) => Some(Some(record)),
+            Change::Remove => Some(None),
+        };
+        if let Some(next) = next {
+            if request.on_failure == OnStoreFailure::Closed {
+                return Err(fault);
+            }
+            // Without room the answer stands, degraded and unguarded.
+            let _remembered = guard.remember(&request.key, next);
         }
         Ok(Answer {
             outcome: decision.outcome,

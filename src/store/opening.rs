@@ -11,16 +11,20 @@ use super::fault::Fault;
 use super::guard::Guard;
 use super::healthy::Healthy;
 use super::mark::{self, Mark, MarkError};
+use super::original::{self, Original};
 use super::outage::Outage;
 use super::settings::StoreSettings;
 use super::shared::Shared;
 use crate::chain::Chain;
-use crate::clock::{Clock, Resumed, Source};
+use crate::clock::{Clock, Readings, Resumed, Source};
 use crate::metrics::Metrics;
 
 /// After an unclean end the numbering goes on so far above the last number that is known, and above where the run before
 /// began: more than could have been given out without a sync, so that a fencing number never comes twice.
 const UNCLEAN_JUMP: u64 = 1 << 24;
+
+/// Less than this while the daemon was down is ordinary slewing.
+const LARGE_STEP_MS: i64 = 60_000;
 
 /// Opens the store, or makes it, and hands back what the commit thread needs.
 pub(super) fn open(
@@ -36,16 +40,8 @@ pub(super) fn open(
     let mark = read_mark(directory.path())?;
     let (clock, resumed) = Clock::resume(source, Some(&mark.anchor));
     tell_of(resumed);
-    let engine = open_engine(&directory, &settings, real_sync)?;
-    let found = engine.sequence().map_err(|error| engine_error(&directory, error))?;
-    if found < mark.sequence {
-        let file = directory.records();
-        return Err(OpenError::LostTail {
-            file,
-            found,
-            expected: mark.sequence,
-        });
-    }
+    tell_of_step(&mark.anchor.readings, &clock.anchor().readings);
+    let (engine, found) = open_guarded(&directory, &settings, real_sync, &mark)?;
     let sequence = if mark.clean {
         found
     } else {
@@ -58,26 +54,21 @@ pub(super) fn open(
         clean: false,
         anchor: clock.anchor(),
     };
-    let (state, fault) = match mark::write(directory.path(), &begun) {
-        Ok(()) => (
-            State::Healthy(Healthy::new(Arc::clone(&engine), settings.sync, found)),
-            None,
-        ),
-        Err(error) => {
-            // What is there can be read; the commit thread tries to come back from here as from any other fault.
-            let fault = Fault::of_io(&error);
-            tracing::error!(fault = %fault, error = %Chain(&error), "the store cannot be written to");
-            (
-                State::Outage(Outage::new(fault, Guard::new(), Some(Arc::clone(&engine)), clock.now())),
-                Some(fault),
-            )
-        }
-    };
+    // What is there can be read; the commit thread tries to come back from here as from any other fault.
+    let fault = mark::write(directory.path(), &begun).err().map(|error| {
+        let fault = Fault::of_io(&error);
+        tracing::error!(fault = %fault, error = %Chain(&error), "the store cannot be written to");
+        fault
+    });
     if let Err(error) = directory.keep_reserve() {
         tracing::warn!(error = %error, "no reserve for a full disk could be made");
     }
     let shared = Arc::new(Shared::new(metrics, fault));
-    shared.lend(Some(engine));
+    shared.lend(Some(Arc::clone(&engine)));
+    let state = match fault {
+        None => State::Healthy(Healthy::new(engine, Arc::clone(&shared), settings.sync, found)),
+        Some(fault) => State::Outage(Outage::new(fault, Guard::new(), Some(engine), clock.now())),
+    };
     Ok(Committer {
         shared,
         directory,
@@ -90,6 +81,46 @@ pub(super) fn open(
         synced: found,
         state,
     })
+}
+
+/// Opens the records, and leaves them as they were where they do not hold what was acknowledged.
+fn open_guarded(
+    directory: &Directory,
+    settings: &StoreSettings,
+    real_sync: bool,
+    mark: &Mark,
+) -> Result<(Engine, u64), OpenError> {
+    let original = Original::keep(directory.path()).unwrap_or_else(|error| {
+        tracing::debug!(error = %error, "no copy of the records could be made before opening them");
+        None
+    });
+    let opened = open_engine(directory, settings, real_sync).and_then(|engine| {
+        let found = engine.sequence().map_err(|error| engine_error(directory, error))?;
+        if found >= mark.sequence {
+            return Ok((engine, found));
+        }
+        Err(OpenError::LostTail {
+            file: directory.records(),
+            found,
+            expected: mark.sequence,
+        })
+    });
+    match (&opened, original) {
+        (Ok(_), _) => {
+            if let Err(error) = original::drop_copy(directory.path()) {
+                tracing::debug!(error = %error, "the copy of the records could not be removed");
+            }
+        }
+        (Err(_), Some(original)) => match original.put_back() {
+            Ok(()) => tracing::info!("the records are as they were before this start"),
+            Err(error) => tracing::error!(error = %error, "records.before holds the records as they were"),
+        },
+        (Err(OpenError::Damaged { .. } | OpenError::LostTail { .. }), None) => tracing::warn!(
+            "there was no room for a copy of the records; opening may have changed them, so copy them before you go on"
+        ),
+        (Err(_), None) => {}
+    }
+    opened
 }
 
 fn make(directory: &Directory, settings: &StoreSettings, real_sync: bool, source: Source) -> Result<(), OpenError> {
@@ -148,6 +179,21 @@ fn engine_error(directory: &Directory, error: EngineError) -> OpenError {
     OpenError::Engine {
         file,
         source: Box::new(error),
+    }
+}
+
+/// Within one boot the boot clock says how long the daemon was down, and so whether the wall clock was stepped meanwhile.
+fn tell_of_step(then: &Readings, now: &Readings) {
+    if then.boot_id != now.boot_id || now.boot_ms < then.boot_ms {
+        return;
+    }
+    let signed = |millis| i64::try_from(millis).unwrap_or(i64::MAX);
+    let step_ms = signed(now.wall_ms) - signed(then.wall_ms) - signed(now.boot_ms - then.boot_ms);
+    if step_ms.abs() >= LARGE_STEP_MS {
+        tracing::warn!(
+            step_ms,
+            "the wall clock was stepped while the daemon was down; lifetimes follow the boot clock"
+        );
     }
 }
 

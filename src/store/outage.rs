@@ -12,6 +12,7 @@ use super::engine::Engine;
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
+use super::recall::Recall;
 use super::settings::OnStoreFailure;
 use crate::claim::{Change, Command, Key, Moment, Record, Timestamp, decide};
 
@@ -24,8 +25,10 @@ const LAST_RETRY_MS: u64 = 2_000;
 pub(super) struct Outage {
     pub(super) fault: Fault,
     pub(super) guard: Guard,
-    /// The failed database, for reads; none while even opening fails.
+    /// The failed database, for reads; none while opening fails.
     pub(super) reader: Option<Arc<Engine>>,
+    /// What it held, once it had to be closed so that the next one can be opened.
+    recall: Recall,
     pub(super) since: Timestamp,
     retry_ms: u64,
     retry_at: Timestamp,
@@ -38,6 +41,7 @@ impl Outage {
             fault,
             guard,
             reader,
+            recall: Recall::default(),
             since: now,
             retry_ms: FIRST_RETRY_MS,
             retry_at,
@@ -51,6 +55,13 @@ impl Outage {
 
     pub(super) fn until_retry(&self, now: Timestamp) -> Duration {
         self.retry_at.since(now)
+    }
+
+    /// Closes the failed database, and keeps in mind what it holds: opening may fail, and go on failing.
+    pub(super) fn close_reader(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            self.recall.add(&reader, self.since);
+        }
     }
 
     /// Puts off the next try.
@@ -73,7 +84,13 @@ impl Outage {
         match self.guard.entry(key) {
             Some(known) => known.cloned(),
             // What cannot be read is not known; the answer says that it is degraded.
-            None => self.reader.as_ref().and_then(|reader| reader.read(key).ok().flatten()),
+            None => {
+                let read = self.reader.as_ref().map(|reader| reader.read(key));
+                let Some(Ok(record)) = read else {
+                    return self.recall.read(key);
+                };
+                record
+            }
         }
     }
 }

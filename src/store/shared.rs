@@ -1,7 +1,7 @@
 //! What the commit thread and its callers share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -9,7 +9,12 @@ use tokio::sync::watch;
 use super::engine::Engine;
 use super::fault::Fault;
 use super::queue::Queue;
+use crate::claim::{Key, Record};
 use crate::metrics::Metrics;
+
+/// Records in the order of their writes, `None` where the key had none. A list and not a map: it is appended to with every
+/// write, and read after a failure only.
+pub(super) type Records = Vec<(Key, Option<Record>)>;
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -18,6 +23,8 @@ pub(super) struct Shared {
     /// Why the store is down; `None` while it is well.
     pub(super) health: watch::Sender<Option<Fault>>,
     pub(super) metrics: Arc<Metrics>,
+    /// What the group under way has overwritten. The commit thread's, but for those whom it does not answer in time.
+    overwritten: Mutex<Records>,
     /// The database, for those who only walk over it. Closing it waits until nobody does.
     lent: RwLock<Option<Arc<Engine>>>,
 }
@@ -25,13 +32,35 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(metrics: Arc<Metrics>, fault: Option<Fault>) -> Self {
         let (queue, pulse, lent) = (Queue::default(), Pulse::new(), RwLock::new(None));
+        let overwritten = Mutex::default();
         Self {
             queue,
             pulse,
             health: watch::Sender::new(fault),
             metrics,
+            overwritten,
             lent,
         }
+    }
+
+    /// What the group under way has overwritten.
+    pub(super) fn overwritten(&self) -> MutexGuard<'_, Records> {
+        self.overwritten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was answered for of a key, read past the commit thread: nothing of the group under way.
+    pub(super) fn read_past_commits(&self, key: &Key) -> Option<Record> {
+        let now = || self.borrow(|engine| engine.read(key).ok().flatten()).flatten();
+        let before = || {
+            let overwritten = self.overwritten();
+            let first = overwritten.iter().find(|(written, _)| written == key);
+            first.map(|(_, record)| record.clone())
+        };
+        // Looked up again after the read: the next group may have begun to write meanwhile.
+        before().or_else(|| {
+            let record = now();
+            Some(before().unwrap_or(record))
+        })?
     }
 
     /// Lends the database out, or takes it back: then no walk is under way any more.

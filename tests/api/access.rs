@@ -103,7 +103,7 @@ async fn each_caller_may_do_what_its_scope_and_its_namespaces_allow() {
         if expected.iter().all(|status| *status >= 401) || *expected == foreign {
             assert!(home.stored().await.is_empty(), "{what}");
         }
-        home.daemon.stop().await;
+        home.daemon.stop().await.unwrap();
     }
 }
 
@@ -115,7 +115,7 @@ async fn loopback_may_claim_when_nothing_is_said() {
         statuses(&home, &[], "a").await,
         [201, 200, 200, 200, 200, 200, 200, 403, 403]
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn the_unix_socket_may_do_everything_and_never_needs_a_token() {
             assert_eq!(answer.status, status, "{method} {path} with {headers:?}");
         }
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn an_authorization_that_proves_nothing_is_a_401_even_where_none_is_needed
     // The scheme is no matter of case.
     let shouted = format!("authorization: BEARER {BILLING}");
     assert_eq!(asked(&home, &[&shouted], &requests("a")[0]).await.status, 201);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// Reads all pages of a list and says which namespaces and cursors were in them.
@@ -232,7 +232,7 @@ async fn a_list_of_a_confined_caller_neither_shows_nor_names_foreign_keys() {
     assert_eq!(pages(&home, AUDITOR, "namespace=ccc&limit=2").await.0, own[5..]);
     assert_eq!(pages(&home, AUDITOR, "state=done").await.0, []);
     assert_eq!(pages(&home, OPERATOR, "limit=4").await.0.len(), 25);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -243,7 +243,7 @@ async fn a_token_for_a_route_may_read_and_forget_there_but_not_claim() {
         statuses(&home, &[&bearer(AUDITOR)], "route:r").await,
         [403, 403, 403, 403, 403, 404, 200, 200, 200]
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -314,7 +314,7 @@ async fn what_a_browser_would_send_for_somebody_else_is_refused() {
     let request = ("POST", "/v1/claim".to_owned(), on("l", json!({})).to_string());
     let answer = socket.ask(raw(&own, "Origin: null\r\n", &request)).await;
     assert_eq!((answer.status, answer.problem().as_str()), (403, "foreign_origin"));
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -332,7 +332,7 @@ async fn health_and_readiness_are_open_and_metrics_on_loopback_too() {
         let old = format!("GET {path} HTTP/1.0\r\n\r\n");
         assert_eq!(home.ask(&old).await.status, 200, "{path} without a name");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -357,5 +357,5 @@ async fn a_confined_batch_fails_command_by_command() {
         .map(|claim| claim["namespace"].clone())
         .collect();
     assert_eq!(stored, ["a", "b"]);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }

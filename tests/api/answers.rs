@@ -197,7 +197,7 @@ async fn every_verb_on_every_state_has_its_status_and_exactly_its_fields() {
         assert_eq!(body, expected, "{what}");
     }
     assert!(fence > 0);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ async fn both_doors_give_the_same_answer_on_a_connection_that_stays() {
             (200, json!(false))
         );
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -242,7 +242,7 @@ async fn a_token_that_onced_draws_is_128_bits_of_hex_and_never_the_same() {
         );
         assert!(seen.insert(token));
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -264,7 +264,7 @@ async fn lifetimes_that_a_request_leaves_open_come_from_its_namespace() {
         let confirmed = home.post("/v1/confirm", &body).await.json();
         assert_eq!(confirmed["expires_at"], rfc3339(now_ms + confirmed_ms), "{namespace}");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// The timeline and the wall clock agree here: nobody steps either.
@@ -284,7 +284,7 @@ async fn retry_after_is_in_whole_seconds_never_too_early_and_never_zero() {
         assert_eq!(answer.json()["retry_after_ms"], left_ms);
         assert_eq!(answer.json()["expires_in_ms"], left_ms);
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -311,7 +311,7 @@ async fn a_result_comes_back_as_it_was_written() {
     // None was left: the field is not there.
     home.confirm("without", json!({})).await;
     assert_eq!(home.claim("without", json!({})).await.json().get("result"), None);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -340,5 +340,5 @@ async fn forget_says_whether_anything_was_there() {
         );
         home.forget("/a/k").await;
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }

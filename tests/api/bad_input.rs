@@ -183,7 +183,7 @@ async fn every_field_of_every_verb_is_refused_past_its_limits_by_name() {
         }
     }
     assert!(rows > 300, "{rows} rows");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn every_field_is_taken_at_its_limits() {
             assert_eq!(home.forget(&path).await.status, 200);
         }
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 fn encoded(text: &str) -> String {
@@ -286,7 +286,7 @@ async fn a_field_that_is_unknown_missing_or_there_twice_is_named() {
         }
     }
     assert!(rows > 40, "{rows} rows");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -331,7 +331,7 @@ async fn a_body_that_is_no_json_object_is_refused_and_not_repeated() {
             turn += 1;
         }
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// A value in the wrong place may be a secret: what is wrong with it is said without it.
@@ -359,7 +359,7 @@ async fn a_value_of_the_wrong_type_is_not_repeated() {
             assert!(!answer.text().contains("1415926535"), "{verb}: {}", answer.text());
         }
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -373,7 +373,7 @@ async fn the_name_of_an_unknown_field_is_not_repeated_at_any_length() {
     let answer = home.get(&format!("?{name}=1")).await;
     assert_eq!((answer.status, answer.problem().as_str()), (400, "invalid_field"));
     assert!(answer.text().len() < 1_000, "{} bytes", answer.text().len());
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -409,7 +409,7 @@ async fn a_body_above_its_limit_is_a_413_that_names_it_and_closes() {
         }
     }
     assert_nothing_stored(&home, "too large").await;
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -422,7 +422,7 @@ async fn a_body_whose_announced_length_is_too_large_is_never_asked_for() {
         .send(format!("POST /v1/claim HTTP/1.1\r\n{headers}\r\n\r\n"))
         .await;
     assert!(connection.head().await.starts_with("HTTP/1.1 413 "), "no 100 before");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -465,7 +465,7 @@ async fn a_wrong_method_is_a_405_that_says_which_are_right() {
         }
     }
     assert_nothing_stored(&home, "wrong method").await;
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -491,7 +491,7 @@ async fn a_path_of_nobody_is_a_404() {
             );
         }
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -536,7 +536,7 @@ async fn a_wrong_content_type_is_a_415() {
         let answer = home.ask(&with_headers("POST", "/v1/claim", &[&header], &body)).await;
         assert_eq!(answer.status, 201, "{right}");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -565,7 +565,7 @@ async fn half_a_body_and_then_silence_is_a_408_and_the_connection_is_closed() {
         assert_eq!(answer.header("connection"), Some("close"), "{path}");
         assert!(connection.is_closed().await, "{path}");
         assert_nothing_stored(&home, path).await;
-        home.daemon.stop().await;
+        home.daemon.stop().await.unwrap();
     }
 }
 
@@ -595,7 +595,7 @@ async fn a_body_that_breaks_off_or_is_no_chunks_stores_nothing() {
         .await;
     assert_eq!((answer.status, answer.problem().as_str()), (400, "body_incomplete"));
     assert!(connection.is_closed().await);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -615,5 +615,5 @@ async fn a_command_that_contradicts_its_path_is_refused() {
             }
         }
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }

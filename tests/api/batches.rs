@@ -73,7 +73,7 @@ async fn commands_are_answered_in_order_each_with_the_status_that_it_would_have_
         answers[0].as_object().unwrap().len(),
         alone.as_object().unwrap().len() + 1
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn a_bad_command_fails_alone_with_the_problem_that_it_would_have_alone() {
         );
     }
     assert_eq!(home.stored().await.len(), bad.len() + 1, "the good ones and no other");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// A result may say whatever it likes, also what a problem looks like.
@@ -175,7 +175,7 @@ async fn a_result_that_looks_like_a_problem_is_a_result() {
         answers[0]
     );
     assert_eq!(answers[0]["result"], result);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn a_batch_holds_a_thousand_commands_and_no_more() {
     let fences: Vec<_> = answers.iter().map(|answer| answer["fence"].as_u64().unwrap()).collect();
     assert!(fences.is_sorted_by(|one, next| one < next), "decided in order");
     assert_eq!(home.stored().await.len(), 1_000);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -230,7 +230,7 @@ async fn a_batch_is_one_commit() {
         "{} commits",
         commits() - before
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -242,7 +242,7 @@ async fn a_batch_wakes_those_who_wait() {
     let commands = json!({ "commands": [command("release", "k", json!({ "token": THEIRS }))] });
     home.post("/v1/batch", &commands).await;
     assert_eq!(waiter.answer().await.outcome(), "claimed");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -267,5 +267,5 @@ async fn a_batch_that_is_no_batch_stores_nothing() {
         assert_eq!(answer.json()["field"], field, "{body}: {}", answer.text());
         assert_eq!(home.stored().await.len(), 0, "{body}");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }

@@ -131,7 +131,7 @@ async fn every_command_ends_with_the_exit_code_of_its_outcome() {
             assert_eq!(said.out.lines().count(), 1, "{args:?}: {said:?}");
         }
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn with_json_a_command_prints_the_answer_of_the_daemon_as_it_is() {
     assert_eq!((absent.exit, &absent.json()["code"]), (1, &json!("absent")));
     let bad = run(&home, &["claim", "a:", "--json"]).await;
     assert_eq!((bad.exit, &bad.json()["field"]), (2, &json!("key")));
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn every_option_of_a_command_reaches_the_daemon() {
         (&done["result"], &done["expires_at"]),
         (&json!([1, 2]), &json!(rfc3339(START_MS + 3_600_000)))
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -231,7 +231,7 @@ async fn a_command_can_wait_for_the_holder() {
     home.release("k", THEIRS).await;
     let said = waiting.await.unwrap();
     assert!(said.exit == 0 && said.out.contains(OURS), "{said:?}");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn a_key_is_split_at_its_first_colon_and_may_hold_anything_after_it() {
     // A route's namespace has a colon of its own.
     let read = run(&home, &["get", "route:stripe:evt_1", "--json"]).await;
     assert_eq!((read.exit, &read.json()["code"]), (1, &json!("absent")));
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -345,7 +345,7 @@ async fn the_daemon_is_found_by_option_or_variable_or_at_its_default_socket() {
         let said = run_in(dir, variables, &[&["confirm", "a:k"], args].concat()).await;
         assert_eq!(said.exit, 0, "{dir:?} {variables:?} {args:?}: {said:?}");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -384,7 +384,7 @@ async fn a_token_comes_from_a_file_and_is_never_printed() {
     }
     let variables = [("ONCED_API", &*url), ("ONCED_TOKEN_FILE", good)];
     assert_eq!(run_in(Path::new("/"), &variables, &["get", "a:k"]).await.exit, 0);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -397,7 +397,7 @@ async fn status_says_that_a_daemon_is_well() {
     assert!(said.out.contains(env!("CARGO_PKG_VERSION")), "{said:?}");
     let json = run(&home, &["status", "--json"]).await;
     assert_eq!((json.exit, json.json()), (0, json!({ "ready": true, "reasons": [] })));
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// Somebody who gives every connection the same answer.

@@ -14,7 +14,7 @@ async fn a_holder_that_died_holds_the_key_until_its_deadline_and_no_longer() {
         let first = home.claim("k", json!({ "processing_ttl": "3s" })).await.json();
         house.advance_ms(1_000);
         if restarts {
-            home.daemon.stop().await;
+            home.daemon.stop().await.unwrap();
             home = house.start().await;
         }
         let busy = home.claim("k", json!({})).await;
@@ -47,7 +47,7 @@ async fn a_holder_that_died_holds_the_key_until_its_deadline_and_no_longer() {
             second["fence"].as_u64() > first["fence"].as_u64(),
             "the fence rises over restarts"
         );
-        home.daemon.stop().await;
+        home.daemon.stop().await.unwrap();
     }
 }
 
@@ -83,7 +83,7 @@ async fn work_that_outlives_its_claim_lands_and_is_told_that_it_overran() {
         "{}",
         metrics.text()
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// The other way out of the same story: the slow job asks for more time while it has some.
@@ -104,7 +104,7 @@ async fn work_that_takes_longer_extends_its_claim_and_keeps_others_out() {
         home.claim("k", json!({ "token": THEIRS })).await.outcome(),
         "in_progress"
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
     home = house.start().await;
     house.advance_ms(3_499);
     assert_eq!(
@@ -113,7 +113,7 @@ async fn work_that_takes_longer_extends_its_claim_and_keeps_others_out() {
     );
     house.advance_ms(1);
     assert_eq!(home.claim("k", json!({ "token": THEIRS })).await.outcome(), "claimed");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// A's claim lapsed, B had it, A's clean-up deleted the key, C came in beside B.
@@ -141,7 +141,7 @@ async fn a_late_release_does_not_free_somebody_elses_claim() {
         (&confirmed["outcome"], &confirmed["overrun"]),
         (&json!("confirmed"), &json!(false))
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// A record that lacked an optional field was taken for abandoned, and a second caller had it at once.
@@ -171,7 +171,7 @@ async fn a_claim_without_any_optional_field_excludes_as_well_as_one_with_all() {
     house.advance_ms(10);
     for restart in [false, true] {
         if restart {
-            home.daemon.stop().await;
+            home.daemon.stop().await.unwrap();
             home = house.start().await;
             house.advance_ms(59_989);
         }
@@ -187,7 +187,7 @@ async fn a_claim_without_any_optional_field_excludes_as_well_as_one_with_all() {
     for key in &keys {
         assert_eq!(home.claim(key, json!({})).await.outcome(), "claimed", "{key}");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// The job failed cleanly and at once, but its lock stayed for the whole period and new work was thrown away.
@@ -218,7 +218,7 @@ async fn a_released_key_can_be_claimed_at_once_by_exactly_one_of_twenty() {
         outcomes[1..].iter().all(|outcome| outcome == "in_progress"),
         "{outcomes:?}"
     );
-    std::sync::Arc::into_inner(home).unwrap().daemon.stop().await;
+    std::sync::Arc::into_inner(home).unwrap().daemon.stop().await.unwrap();
 }
 
 /// A repeated event set its status back to pending, so that a finished one ran again.
@@ -260,7 +260,7 @@ async fn nothing_that_comes_late_reopens_a_finished_key_or_moves_its_end() {
             assert_eq!(home.get(&format!("/a/{key}")).await.json(), finished, "{verb} {fields}");
         }
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// After the window every repeat counted as the first, because the old stamp stayed; elsewhere each look moved the
@@ -281,7 +281,7 @@ async fn polling_does_not_lengthen_the_window_and_its_end_lets_exactly_one_in() 
         outcomes[21..].iter().all(|outcome| outcome == "in_progress"),
         "{outcomes:?}"
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// Ids that had been seen lived in the process; a restart ran their events again.
@@ -307,7 +307,7 @@ async fn what_was_answered_is_remembered_over_a_restart() {
     let claim = json!({ "token": OURS, "processing_ttl": "5s" });
     let repeated = home.claim("held", claim.clone()).await.json();
     for round in 0..3 {
-        home.daemon.stop().await;
+        home.daemon.stop().await.unwrap();
         home = house.start().await;
         assert_eq!(home.stored().await, before, "round {round}");
         let done = home.claim("done", json!({})).await.json();
@@ -326,7 +326,7 @@ async fn what_was_answered_is_remembered_over_a_restart() {
     }
     let again = home.claim("free", json!({})).await.json();
     assert_eq!((&again["attempt"], &again["previous"]), (&json!(2), &json!("released")));
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// While the daemon was down its windows went on, by the boot clock; across a reboot by the wall clock.
@@ -341,7 +341,7 @@ async fn time_passes_while_the_daemon_is_down_whatever_the_wall_clock_says() {
         (0, 3_597_999, "done"),
         (0, 1, "claimed"),
     ] {
-        home.daemon.stop().await;
+        home.daemon.stop().await.unwrap();
         house.time.step_wall(step_ms);
         house.advance_ms(advance_ms);
         home = house.start().await;
@@ -351,7 +351,7 @@ async fn time_passes_while_the_daemon_is_down_whatever_the_wall_clock_says() {
             "{step_ms}"
         );
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
     house.time.reboot("boot-2");
     home = house.start().await;
     assert_eq!(
@@ -359,7 +359,7 @@ async fn time_passes_while_the_daemon_is_down_whatever_the_wall_clock_says() {
         "in_progress",
         "no time has passed"
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
     house.time.reboot("boot-3");
     house.time.step_wall(10_000);
     home = house.start().await;
@@ -368,7 +368,7 @@ async fn time_passes_while_the_daemon_is_down_whatever_the_wall_clock_says() {
         "claimed",
         "the wall clock says so"
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// Length was checked in characters but stored in bytes, long keys hit an index limit and gave 500, and spellings were
@@ -433,7 +433,7 @@ async fn a_byte_limit_decides_which_keys_are_taken_and_every_spelling_is_its_own
             "{key:?}"
         );
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
     home = house.start().await;
     let stored: Vec<_> = home
         .stored()
@@ -443,7 +443,7 @@ async fn a_byte_limit_decides_which_keys_are_taken_and_every_spelling_is_its_own
         .collect();
     assert_eq!(stored.len(), taken.len());
     assert!(taken.iter().all(|key| stored.contains(key)), "byte for byte");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// Ids are unique only inside their producer; joined with a delimiter, one tenant's id suppressed another's event.
@@ -484,5 +484,5 @@ async fn the_same_id_in_two_namespaces_is_two_keys_however_they_are_spelled() {
     home.post("/v1/confirm", &body).await;
     assert_eq!(home.get("/ns1/1").await.json()["state"], "done");
     assert_eq!(home.get("/ns2/1").await.json()["state"], "held");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }

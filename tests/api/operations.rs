@@ -75,7 +75,7 @@ async fn metrics_have_their_fixed_names_and_labels() {
             "{begin} in {samples:#?}"
         );
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 async fn document(home: &super::harness::Home) -> Value {
@@ -252,7 +252,7 @@ async fn the_document_is_openapi_3_1_and_every_path_of_it_answers() {
         "POST /v1/release",
     ];
     assert_eq!(described, expected.into_iter().map(str::to_owned).collect());
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -334,7 +334,7 @@ async fn answers_of_every_kind_fit_their_schema() {
         outcomes.extend(answer.json()["outcome"].as_str().map(str::to_owned));
     }
     assert_eq!(outcomes.len(), 9, "{outcomes:?}");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// The checker itself: it must find what is wrong.
@@ -358,7 +358,7 @@ async fn an_answer_with_a_field_missing_or_wrong_does_not_fit() {
         bad.as_object_mut().unwrap().remove(field);
         assert!(misfit(&document, schema, &bad).is_some(), "without {field}");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -374,7 +374,7 @@ async fn a_daemon_is_live_and_ready_and_says_so() {
         (ready.status, ready.json()),
         (200, json!({ "ready": true, "reasons": [] }))
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]

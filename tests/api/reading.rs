@@ -72,7 +72,7 @@ async fn a_claim_is_read_back_in_each_state_and_never_with_its_token() {
     house.advance_ms(3_600_000);
     assert_eq!(home.get("/a/k").await.status, 404, "expired, swept or not");
     assert!(home.stored().await.is_empty(), "expired, swept or not");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn an_expired_claim_reads_as_free() {
     let free = home.get("/a/k").await.json();
     assert_eq!((&free["state"], &free["attempt"]), (&json!("free"), &json!(1)));
     assert_eq!(free.get("claimed_at"), None);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn keys_in_paths_are_percent_decoded_exactly_once() {
             "{key}: it and no other"
         );
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn a_path_that_is_no_key_is_a_400_that_names_the_part() {
         }
     }
     assert_eq!(home.stored().await.len(), 1);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn a_list_is_filtered_by_namespace_and_state() {
         (&page["claims"][0]["namespace"], &page["claims"][0]["key"]),
         (&json!("ab"), &json!("done"))
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn a_list_refuses_what_it_does_not_know_by_name() {
             answer.text()
         );
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 async fn fill(home: &Home, namespace: &str, prefix: &str, count: usize) {
@@ -290,7 +290,7 @@ async fn a_page_holds_100_records_unless_asked_for_1_to_1000() {
         assert_eq!(page["claims"].as_array().unwrap().len(), count, "{query}");
         assert!(page["next"].is_string(), "{query}");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// What was there all the time is seen exactly once, whatever writers do around it.
@@ -352,7 +352,7 @@ async fn pages_give_each_record_once_while_writers_run() {
     }
     enough.store(true, Ordering::Relaxed);
     assert!(writer.await.unwrap() > 0, "there was a writer");
-    Arc::into_inner(home).unwrap().daemon.stop().await;
+    Arc::into_inner(home).unwrap().daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -383,7 +383,7 @@ async fn namespaces_of_routes_can_be_read_and_forgotten_but_not_claimed() {
     assert_eq!(home.get("/stripe/evt_1").await.status, 404);
     assert_eq!(home.forget("/route:stripe/evt_1").await.json()["existed"], true);
     assert_eq!(home.get("/route:stripe/evt_1").await.status, 404);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -404,5 +404,5 @@ async fn a_cursor_goes_on_within_the_namespace_that_is_asked_for_next() {
         3,
         "all of them come after the cursor: {rest}"
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }

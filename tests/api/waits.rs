@@ -30,7 +30,7 @@ async fn a_wait_ends_with_the_claim_the_moment_the_holder_releases() {
     assert_eq!(json["expires_in_ms"], 60_000, "the lifetime runs from the grant");
     // The grant was received, so it stays.
     assert_eq!(home.claim("k", json!({})).await.outcome(), "in_progress");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn a_wait_ends_with_the_claim_the_moment_the_holder_expires() {
         (&json["outcome"], &json["previous"]),
         (&json!("claimed"), &json!("expired"))
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn a_wait_outlives_an_extension_of_the_holder() {
     until(|| home.count("a", "in_progress") > told).await;
     house.advance_ms(5_000);
     assert_eq!(waiter.answer().await.outcome(), "claimed");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn every_waiter_is_told_done_the_moment_the_holder_confirms() {
         assert_eq!((answer.status, answer.outcome().as_str()), (200, "done"));
         assert_eq!(answer.json()["result"], "well");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn a_wait_that_is_over_ends_in_progress_with_what_is_left() {
         );
         assert_eq!(answer.json()["expires_in_ms"], left_ms, "{wait}");
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn a_wait_is_not_over_before_its_time() {
     // Whatever this woke has run by the time that another request is answered.
     assert_eq!(home.release("k", THEIRS).await.status, 200);
     assert_eq!(waiter.answer().await.outcome(), "claimed");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn who_waits_for_nothing_is_answered_at_once() {
             "{key} {fields}"
         );
     }
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn of_several_waiters_one_takes_over_and_the_others_go_on_waiting() {
     }
     let mut last = last;
     assert_eq!(last.answer().await.json()["attempt"], 4);
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_waiter_whose_connection_is_gone_is_skipped_and_the_next_one_has_the_c
         (answer.outcome().as_str(), &answer.json()["token"]),
         ("claimed", &json!(OURS))
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 /// The waiter hangs up when it has been called and its claim is on its way to the disk: nobody is left to take the
@@ -210,7 +210,7 @@ async fn a_grant_that_could_not_be_written_is_released() {
     assert_eq!((answer.outcome().as_str(), &json["token"]), ("claimed", &json!(OURS)));
     assert_eq!(json["attempt"], 3, "the second attempt was granted to nobody");
     assert_eq!(json["previous"], "released");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -222,7 +222,7 @@ async fn a_forgotten_key_is_granted_to_a_waiter() {
     home.forget("/a/k").await;
     let json = waiter.answer().await.json();
     assert_eq!((&json["outcome"], &json["attempt"]), (&json!("claimed"), &json!(1)));
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn waiters_of_one_key_do_not_hear_of_another() {
     assert_eq!(home.count("a", "in_progress"), 1, "it has not even asked again");
     home.release("k", THEIRS).await;
     assert_eq!(waiter.answer().await.outcome(), "claimed");
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -257,7 +257,7 @@ async fn a_daemon_that_stops_does_not_wait_for_waiters_beyond_its_drain() {
         1,
         "it was never granted"
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -276,5 +276,5 @@ async fn a_pipelined_request_is_answered_after_the_wait() {
         (confirmed.outcome().as_str(), &confirmed.json()["overrun"]),
         ("confirmed", &json!(false))
     );
-    home.daemon.stop().await;
+    home.daemon.stop().await.unwrap();
 }

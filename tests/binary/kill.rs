@@ -216,7 +216,8 @@ fn nothing_is_stuck(client: &mut Client, all: &Oracle) {
     }
 }
 
-fn seed() -> u64 {
+/// The seed of a run, printed, so that it can be set again.
+pub(crate) fn seed() -> u64 {
     let seed = std::env::var("ONCED_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("ONCED_SEED={seed}");

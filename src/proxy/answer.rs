@@ -5,7 +5,7 @@
 //! of a request or a secret is ever in them.
 
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode, Version};
 
 use super::headers::strip_hop_by_hop;
 use super::verdict::Verdict;
@@ -75,6 +75,8 @@ pub(super) fn response(verdict: Verdict) -> Response {
 
 fn relayed(answer: http::Response<bytes::Bytes>) -> Response {
     let mut response = answer.map(ResponseBody::from);
+    // An app that speaks HTTP/1.0 would change what the sender's connection speaks.
+    *response.version_mut() = Version::HTTP_11;
     strip_hop_by_hop(response.headers_mut());
     response
 }

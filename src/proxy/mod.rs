@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
-use http::Method;
 use http::request::Parts;
+use http::{Method, Uri};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -33,7 +33,7 @@ pub use settings::{
 use crate::claim::{ConfirmedTtl, Key, Outcome};
 use crate::ledger::{Ask, AskClaim, Ledger};
 use crate::metrics::{ByProvider, ByRoute, Metrics};
-use crate::provider::{self, Identity, UnixSeconds, Verification, body_key_text};
+use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
 use crate::server::{BodyLimits, Pool, PoolSettings, Request, Response};
 use app::App;
 use attempt::{Attempt, Guarded};
@@ -64,6 +64,15 @@ struct Arrival {
     body: Bytes,
     origin: Origin,
     at: Instant,
+}
+
+/// What is known of a verified event before it is claimed.
+struct Event {
+    route: Arc<RouteSettings>,
+    /// What is claimed, and for how long it is remembered; `None` for an event without an identity.
+    key: Option<(String, ConfirmedTtl)>,
+    event_id: Option<EventId>,
+    uri: Option<Uri>,
 }
 
 impl Proxy {
@@ -103,7 +112,7 @@ impl Proxy {
     }
 
     /// The life of a request on its route.
-    async fn serve(&self, found: &Match<'_>, request: Request) -> Verdict {
+    async fn serve(self: &Arc<Self>, found: &Match<'_>, request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
         if request.head.method != Method::POST {
@@ -137,21 +146,53 @@ impl Proxy {
                 OnMissingId::Forward => (None, None),
             },
         };
+        let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
+        let event = Event {
+            route: Arc::clone(route),
+            key,
+            event_id,
+            uri,
+        };
+        self.pursue(event, arrival).await
+    }
+
+    /// Lets the event take its course, and the sender wait for it as long as senders of this route do.
+    ///
+    /// The course is a task of its own already when it claims: the transport drops what a sender waits for as soon as
+    /// it has gone, half-closed included, and a claim that nobody follows up would hold the event until it expires.
+    async fn pursue(self: &Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
+        let patience = arrival.at + event.route.answer_within;
+        let running = self
+            .attempts
+            .spawn(Arc::clone(self).claim_and_hand_over(event, arrival));
+        match tokio::time::timeout_at(patience, running).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(_)) => Verdict::Broken,
+            Err(_) => Verdict::Late,
+        }
+    }
+
+    async fn claim_and_hand_over(self: Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
+        let Event {
+            route,
+            key,
+            event_id,
+            uri,
+        } = event;
         let guarded = match key {
             None => None,
-            Some((text, confirmed_ttl)) => match self.claim(route, &text, confirmed_ttl, at).await {
+            Some((text, confirmed_ttl)) => match self.claim(&route, &text, confirmed_ttl, arrival.at).await {
                 Ok(guarded) => Some(guarded),
                 Err(verdict) => return verdict,
             },
         };
-        let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
         let attempt = Attempt {
-            route: Arc::clone(route),
+            route,
             guarded,
             event_id,
             uri,
         };
-        self.hand_over(attempt, arrival).await
+        attempt.run(self.app.clone(), Arc::clone(&self.ledger), arrival).await
     }
 
     /// What a request that is not shown to be the sender's gets; `None` lets it pass.
@@ -240,18 +281,6 @@ impl Proxy {
             }),
             // A claim that brings no fingerprint comes to nothing else.
             _ => Err(Verdict::Broken),
-        }
-    }
-
-    /// Lets the attempt run, and the sender wait for it as long as senders of this route do.
-    async fn hand_over(&self, attempt: Attempt, arrival: Arrival) -> Verdict {
-        let patience = arrival.at + attempt.route.answer_within;
-        let run = attempt.run(self.app.clone(), Arc::clone(&self.ledger), arrival);
-        let running = self.attempts.spawn(run);
-        match tokio::time::timeout_at(patience, running).await {
-            Ok(Ok(verdict)) => verdict,
-            Ok(Err(_)) => Verdict::Broken,
-            Err(_) => Verdict::Late,
         }
     }
 }

@@ -30,11 +30,12 @@ pub use settings::{
     PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 
+use crate::chain::Chain;
 use crate::claim::{ConfirmedTtl, Key, Outcome};
 use crate::ledger::{Ask, AskClaim, Ledger};
 use crate::metrics::{ByProvider, ByRoute, Metrics};
 use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
-use crate::server::{BodyLimits, Pool, PoolSettings, Request, Response};
+use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
 use app::App;
 use attempt::{Attempt, Guarded};
 use headers::Origin;
@@ -53,6 +54,8 @@ pub struct Proxy {
     metrics: Arc<Metrics>,
     table: Table,
     trusted_proxies: Vec<Network>,
+    /// Whether senders arrive over TLS; every listener of theirs is alike.
+    over_tls: bool,
     app: App,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
@@ -89,6 +92,7 @@ impl Proxy {
             metrics,
             table: Table::new(routes),
             trusted_proxies: hooks.trusted_proxies.clone(),
+            over_tls: hooks.tls.is_some(),
             attempts: TaskTracker::new(),
         }
     }
@@ -118,10 +122,13 @@ impl Proxy {
         if request.head.method != Method::POST {
             return Verdict::Method;
         }
-        let origin = Origin::of(&request, &self.trusted_proxies);
+        let origin = Origin::of(&request, &self.trusted_proxies, self.over_tls);
         let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
             Ok(body) => body,
-            Err(error) => return Verdict::Body(error),
+            Err(error) => {
+                note_unread(route, &error);
+                return Verdict::Body(error);
+            }
         };
         let arrival = Arrival {
             head: request.head,
@@ -283,4 +290,13 @@ impl Proxy {
             _ => Err(Verdict::Broken),
         }
     }
+}
+
+/// The two lengths tell a sender that miscounts from a line that broke.
+fn note_unread(route: &RouteSettings, error: &BodyError) {
+    let (expected, got) = match error {
+        BodyError::Incomplete { expected, got } | BodyError::TimedOut { expected, got } => (*expected, Some(*got)),
+        BodyError::TooLarge { .. } | BodyError::Malformed(_) => (None, None),
+    };
+    tracing::info!(route = %route.name, expected, got, error = %Chain(error), "a body could not be read");
 }

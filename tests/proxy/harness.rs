@@ -167,7 +167,7 @@ impl Front {
 // ---- the app ----
 
 /// What the app does once it has read a request.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum Reply {
     /// Says this and reads on.
     Keep(Vec<u8>),
@@ -175,6 +175,15 @@ pub(crate) enum Reply {
     Close(Vec<u8>),
     /// Says this and resets.
     Reset(Vec<u8>),
+    /// Says this, and when the test lets it, closes (or resets).
+    Later(Vec<u8>, oneshot::Receiver<()>, End),
+}
+
+/// How a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Close,
+    Reset,
 }
 
 impl Reply {
@@ -195,6 +204,7 @@ impl Reply {
 pub(crate) struct App {
     address: String,
     hits: mpsc::UnboundedReceiver<Hit>,
+    ends: mpsc::UnboundedReceiver<usize>,
 }
 
 /// A request that the app has read.
@@ -215,13 +225,19 @@ impl App {
     fn on(listener: TcpListener) -> Self {
         let address = listener.local_addr().unwrap().to_string();
         let (tell, hits) = mpsc::unbounded_channel();
+        let (ended, ends) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             for connection in 1.. {
                 let (socket, _) = listener.accept().await.unwrap();
-                tokio::spawn(serve(socket, connection, tell.clone()));
+                let (tell, ended) = (tell.clone(), ended.clone());
+                tokio::spawn(async move {
+                    serve(socket, connection, tell).await;
+                    // A test that has ended wants to know nothing.
+                    let _ = ended.send(connection);
+                });
             }
         });
-        Self { address, hits }
+        Self { address, hits, ends }
     }
 
     /// An address where nobody listens.
@@ -229,7 +245,8 @@ impl App {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (_, hits) = mpsc::unbounded_channel();
-        Self { address, hits }
+        let (_, ends) = mpsc::unbounded_channel();
+        Self { address, hits, ends }
     }
 
     /// An app at an address where there was none.
@@ -255,6 +272,11 @@ impl App {
         self.hit().await.answer(reply)
     }
 
+    /// The number of the next connection that has ended.
+    pub(crate) async fn ended(&mut self) -> usize {
+        soon("the end of a connection", self.ends.recv()).await.unwrap()
+    }
+
     /// That nothing else has come. What is handed over is so before its sender has an answer.
     pub(crate) fn assert_quiet(&mut self) {
         assert!(self.hits.try_recv().is_err(), "the app got more than it should");
@@ -275,15 +297,23 @@ async fn serve(mut socket: TcpStream, connection: usize, tell: mpsc::UnboundedSe
         }
         // A test that drops the hit lets the app close without a word.
         let reply = said.await.unwrap_or(Reply::Close(Vec::new()));
-        let (Reply::Keep(bytes) | Reply::Close(bytes) | Reply::Reset(bytes)) = &reply;
+        let (Reply::Keep(bytes) | Reply::Close(bytes) | Reply::Reset(bytes) | Reply::Later(bytes, ..)) = &reply;
         if socket.write_all(bytes).await.is_err() {
             return; // the daemon has let go
         }
-        match reply {
-            Reply::Keep(_) => {}
-            Reply::Close(_) => return,
-            Reply::Reset(_) => return socket.set_zero_linger().unwrap(),
+        let end = match reply {
+            Reply::Keep(_) => continue,
+            Reply::Close(_) => End::Close,
+            Reply::Reset(_) => End::Reset,
+            Reply::Later(_, let_go, end) => {
+                let_go.await.unwrap();
+                end
+            }
+        };
+        if end == End::Reset {
+            socket.set_zero_linger().unwrap();
         }
+        return;
     }
 }
 

@@ -4,7 +4,7 @@
 //! reached, and as the route says where nobody knows. If the process dies on any of these lines, the claim expires.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, Version};
@@ -71,7 +71,8 @@ impl Attempt {
             at,
         } = arrival;
         towards_app(&mut head.headers, &origin);
-        let received_at = now.checked_sub(at.elapsed()).unwrap_or(now);
+        // A wall clock that was never set stands at the epoch, and nothing before it can be written down.
+        let received_at = now.checked_sub(at.elapsed()).map_or(now, |at| at.max(UNIX_EPOCH));
         self.mark(&mut head.headers, received_at);
         head.uri = self.uri.clone()?;
         head.version = Version::HTTP_11;

@@ -1,8 +1,9 @@
 //! Which headers go on to the app, and which of ours come with them.
 //!
-//! What arrived goes on as it arrived: values byte for byte, names with their letters, in their order. What belongs to
-//! one connection stays here (RFC 9110, section 7.6.1), and so do the names that only we may say. Ours are added after
-//! that, so nothing that a sender writes can remove them.
+//! What arrived goes on as it arrived: values byte for byte, names with their letters, the values of one name in their
+//! order (that of different names means nothing: RFC 9110, section 5.3). What belongs to one connection stays here
+//! (section 7.6.1), and so do the names that only we may say. Ours are added after that, so nothing that a sender writes
+//! can remove them.
 
 use std::net::IpAddr;
 
@@ -29,14 +30,18 @@ pub(super) struct Origin {
     peer: Option<IpAddr>,
     /// Whether the peer's own word on the sender counts.
     trusted: bool,
+    /// How the peer came: `http` or `https`.
+    proto: HeaderValue,
 }
 
 impl Origin {
-    pub(super) fn of(request: &Request, trusted_proxies: &[Network]) -> Self {
+    pub(super) fn of(request: &Request, trusted_proxies: &[Network], over_tls: bool) -> Self {
+        let proto = HeaderValue::from_static(if over_tls { "https" } else { "http" });
         match request.peer {
             Peer::Unix => Self {
                 peer: None,
                 trusted: true,
+                proto,
             },
             Peer::Tcp(address) => {
                 let peer = address.ip();
@@ -44,6 +49,7 @@ impl Origin {
                 Self {
                     peer: Some(peer),
                     trusted,
+                    proto,
                 }
             }
         }
@@ -123,7 +129,7 @@ fn forwarded(headers: &mut HeaderMap, origin: &Origin) {
         headers.insert(X_FORWARDED_HOST, host);
     }
     if !headers.contains_key(X_FORWARDED_PROTO) {
-        headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static("http"));
+        headers.insert(X_FORWARDED_PROTO, origin.proto.clone());
     }
 }
 
@@ -174,6 +180,7 @@ mod tests {
         let untrusted = Origin {
             peer: Some(IpAddr::from([10, 0, 0, 1])),
             trusted: false,
+            proto: HeaderValue::from_static("http"),
         };
         towards_app(&mut headers, &untrusted);
         let kept = [
@@ -207,6 +214,7 @@ mod tests {
             &Origin {
                 peer: Some(IpAddr::from([127, 0, 0, 1])),
                 trusted: true,
+                proto: HeaderValue::from_static("http"),
             },
         );
         assert_eq!(headers[X_FORWARDED_FOR], "1.2.3.4, 127.0.0.1");

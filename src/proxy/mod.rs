@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
-use http::Method;
 use http::request::Parts;
+use http::{Method, Uri};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -30,11 +30,12 @@ pub use settings::{
     PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 
+use crate::chain::Chain;
 use crate::claim::{ConfirmedTtl, Key, Outcome};
 use crate::ledger::{Ask, AskClaim, Ledger};
 use crate::metrics::{ByProvider, ByRoute, Metrics};
-use crate::provider::{self, Identity, UnixSeconds, Verification, body_key_text};
-use crate::server::{BodyLimits, Pool, PoolSettings, Request, Response};
+use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
+use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
 use app::App;
 use attempt::{Attempt, Guarded};
 use headers::Origin;
@@ -53,6 +54,8 @@ pub struct Proxy {
     metrics: Arc<Metrics>,
     table: Table,
     trusted_proxies: Vec<Network>,
+    /// Whether senders arrive over TLS; every listener of theirs is alike.
+    over_tls: bool,
     app: App,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
@@ -64,6 +67,15 @@ struct Arrival {
     body: Bytes,
     origin: Origin,
     at: Instant,
+}
+
+/// What is known of a verified event before it is claimed.
+struct Event {
+    route: Arc<RouteSettings>,
+    /// What is claimed, and for how long it is remembered; `None` for an event without an identity.
+    key: Option<(String, ConfirmedTtl)>,
+    event_id: Option<EventId>,
+    uri: Option<Uri>,
 }
 
 impl Proxy {
@@ -80,6 +92,7 @@ impl Proxy {
             metrics,
             table: Table::new(routes),
             trusted_proxies: hooks.trusted_proxies.clone(),
+            over_tls: hooks.tls.is_some(),
             attempts: TaskTracker::new(),
         }
     }
@@ -103,16 +116,19 @@ impl Proxy {
     }
 
     /// The life of a request on its route.
-    async fn serve(&self, found: &Match<'_>, request: Request) -> Verdict {
+    async fn serve(self: &Arc<Self>, found: &Match<'_>, request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
         if request.head.method != Method::POST {
             return Verdict::Method;
         }
-        let origin = Origin::of(&request, &self.trusted_proxies);
+        let origin = Origin::of(&request, &self.trusted_proxies, self.over_tls);
         let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
             Ok(body) => body,
-            Err(error) => return Verdict::Body(error),
+            Err(error) => {
+                note_unread(route, &error);
+                return Verdict::Body(error);
+            }
         };
         let arrival = Arrival {
             head: request.head,
@@ -137,21 +153,53 @@ impl Proxy {
                 OnMissingId::Forward => (None, None),
             },
         };
+        let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
+        let event = Event {
+            route: Arc::clone(route),
+            key,
+            event_id,
+            uri,
+        };
+        self.pursue(event, arrival).await
+    }
+
+    /// Lets the event take its course, and the sender wait for it as long as senders of this route do.
+    ///
+    /// The course is a task of its own already when it claims: the transport drops what a sender waits for as soon as
+    /// it has gone, half-closed included, and a claim that nobody follows up would hold the event until it expires.
+    async fn pursue(self: &Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
+        let patience = arrival.at + event.route.answer_within;
+        let running = self
+            .attempts
+            .spawn(Arc::clone(self).claim_and_hand_over(event, arrival));
+        match tokio::time::timeout_at(patience, running).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(_)) => Verdict::Broken,
+            Err(_) => Verdict::Late,
+        }
+    }
+
+    async fn claim_and_hand_over(self: Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
+        let Event {
+            route,
+            key,
+            event_id,
+            uri,
+        } = event;
         let guarded = match key {
             None => None,
-            Some((text, confirmed_ttl)) => match self.claim(route, &text, confirmed_ttl, at).await {
+            Some((text, confirmed_ttl)) => match self.claim(&route, &text, confirmed_ttl, arrival.at).await {
                 Ok(guarded) => Some(guarded),
                 Err(verdict) => return verdict,
             },
         };
-        let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
         let attempt = Attempt {
-            route: Arc::clone(route),
+            route,
             guarded,
             event_id,
             uri,
         };
-        self.hand_over(attempt, arrival).await
+        attempt.run(self.app.clone(), Arc::clone(&self.ledger), arrival).await
     }
 
     /// What a request that is not shown to be the sender's gets; `None` lets it pass.
@@ -242,16 +290,13 @@ impl Proxy {
             _ => Err(Verdict::Broken),
         }
     }
+}
 
-    /// Lets the attempt run, and the sender wait for it as long as senders of this route do.
-    async fn hand_over(&self, attempt: Attempt, arrival: Arrival) -> Verdict {
-        let patience = arrival.at + attempt.route.answer_within;
-        let run = attempt.run(self.app.clone(), Arc::clone(&self.ledger), arrival);
-        let running = self.attempts.spawn(run);
-        match tokio::time::timeout_at(patience, running).await {
-            Ok(Ok(verdict)) => verdict,
-            Ok(Err(_)) => Verdict::Broken,
-            Err(_) => Verdict::Late,
-        }
-    }
+/// The two lengths tell a sender that miscounts from a line that broke.
+fn note_unread(route: &RouteSettings, error: &BodyError) {
+    let (expected, got) = match error {
+        BodyError::Incomplete { expected, got } | BodyError::TimedOut { expected, got } => (*expected, Some(*got)),
+        BodyError::TooLarge { .. } | BodyError::Malformed(_) => (None, None),
+    };
+    tracing::info!(route = %route.name, expected, got, error = %Chain(error), "a body could not be read");
 }

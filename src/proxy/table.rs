@@ -40,10 +40,16 @@ impl Table {
         }
         let fits = |(prefix, route): &'a (Box<str>, Arc<RouteSettings>)| {
             let suffix = path.strip_prefix(&**prefix)?;
-            // `..` could leave the part of the app that the prefix stands for.
-            let leaves = suffix.split('/').any(|segment| matches!(segment, ".." | "."));
-            (!leaves).then_some(Match { route, suffix })
+            (!climbs(suffix)).then_some(Match { route, suffix })
         };
         self.prefixes.iter().find_map(fits)
     }
+}
+
+/// Whether a suffix could leave the part of the app that its prefix stands for. The app decodes it, perhaps before it
+/// takes it apart, so `..` counts in every spelling, and between whatever some server takes for a separator.
+fn climbs(suffix: &str) -> bool {
+    let plain = suffix.to_ascii_lowercase().replace("%2e", ".");
+    let plain = plain.replace("%2f", "/").replace("%5c", "\\");
+    plain.split(['/', '\\']).any(|segment| segment == "..")
 }

@@ -400,5 +400,5 @@ async fn a_daemon_that_stops_is_not_ready_and_says_why() {
     assert_eq!(answer.header("connection"), Some("close"));
     live.send("Host: localhost\r\n\r\n").await;
     assert_eq!(live.answer().await.status, 200, "it lives while it stops");
-    stopping.await.unwrap();
+    stopping.await.unwrap().unwrap();
 }

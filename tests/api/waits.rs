@@ -249,6 +249,7 @@ async fn a_daemon_that_stops_does_not_wait_for_waiters_beyond_its_drain() {
     // The drain of this config is a tenth of a second.
     tokio::time::timeout(Duration::from_secs(10), home.daemon.stop())
         .await
+        .unwrap()
         .unwrap();
     assert!(waiter.is_closed().await);
     let home = house.start().await;

@@ -348,3 +348,18 @@ impl Answer {
         json["code"].as_str().unwrap().to_owned()
     }
 }
+
+/// The connection is as the answer says: closed, or good for another request.
+pub(crate) async fn assert_defined(mut connection: Connection, answer: &Answer, what: &str) {
+    if answer.header("connection") == Some("close") {
+        assert!(connection.is_closed().await, "{what}: still open");
+    } else {
+        let next = connection.ask(bare("GET", "/healthz")).await;
+        assert_eq!(next.status, 200, "{what}: not usable");
+    }
+}
+
+pub(crate) async fn assert_nothing_stored(home: &Home, what: &str) {
+    let stored = home.stored().await;
+    assert!(stored.is_empty(), "{what}: {stored:?}");
+}

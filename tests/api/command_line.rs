@@ -1,12 +1,12 @@
 //! The commands that ask a daemon: the real binary against a daemon in this process.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::harness::{Home, House, OURS, START_MS, THEIRS, rfc3339};
+use super::harness::{DESCRIPTORS, Home, House, OURS, START_MS, THEIRS, rfc3339};
 
 /// What a command came to.
 #[derive(Debug)]
@@ -40,11 +40,17 @@ async fn run_in(dir: &Path, variables: &[(&str, &str)], args: &[&str]) -> Said {
         .env_remove("ONCED_API")
         .env_remove("ONCED_TOKEN_FILE");
     command.envs(variables.iter().copied());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = {
+        let _no_store_opens = DESCRIPTORS.write().await;
+        command.spawn().unwrap()
+    };
     // The daemon of this process goes on meanwhile.
-    let output = tokio::task::spawn_blocking(move || command.output())
-        .await
-        .unwrap()
-        .unwrap();
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output());
+    let output = output.await.unwrap().unwrap();
     Said::of(&output)
 }
 

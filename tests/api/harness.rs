@@ -11,6 +11,7 @@ use onced::metrics::ByOutcome;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::RwLock;
 
 /// The wall clock of every test at its beginning: 2027-01-15T08:00:00Z.
 pub(crate) const START_MS: u64 = 1_800_000_000_000;
@@ -20,6 +21,10 @@ pub(crate) const OURS: &str = "ours-0123456789-0123456789";
 pub(crate) const THEIRS: &str = "theirs-0123456789-0123456789";
 /// Only for what would otherwise wait for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A child between fork and exec has a copy of every descriptor, and with it the lock of any store that is being opened
+/// in this process: stores are opened with a read lock on this, children started with a write lock.
+pub(crate) static DESCRIPTORS: RwLock<()> = RwLock::const_new(());
 
 /// What outlives a daemon: its directory, its config and the clock.
 pub(crate) struct House {
@@ -76,6 +81,7 @@ impl House {
             source: Source::manual(&self.time),
             real_sync: false,
         };
+        let _no_child_begins = DESCRIPTORS.read().await;
         let daemon = Daemon::start(config, surroundings).await.unwrap();
         Home {
             tcp: daemon.bound().api[0].clone(),
@@ -160,13 +166,8 @@ impl Home {
     /// How often commands on a namespace came to an outcome.
     pub(crate) fn count(&self, namespace: &str, outcome: &'static str) -> u64 {
         let namespace = namespace.to_owned();
-        let counter = self
-            .daemon
-            .metrics()
-            .claims
-            .get_or_create(&ByOutcome { namespace, outcome });
-        let count = counter.get();
-        count
+        let by = ByOutcome { namespace, outcome };
+        self.daemon.metrics().claims.get_or_create(&by).get()
     }
 
     /// A claim that waits; when this returns it has been told that somebody else is the holder, and takes its place.
@@ -346,4 +347,19 @@ impl Answer {
         );
         json["code"].as_str().unwrap().to_owned()
     }
+}
+
+/// The connection is as the answer says: closed, or good for another request.
+pub(crate) async fn assert_defined(mut connection: Connection, answer: &Answer, what: &str) {
+    if answer.header("connection") == Some("close") {
+        assert!(connection.is_closed().await, "{what}: still open");
+    } else {
+        let next = connection.ask(bare("GET", "/healthz")).await;
+        assert_eq!(next.status, 200, "{what}: not usable");
+    }
+}
+
+pub(crate) async fn assert_nothing_stored(home: &Home, what: &str) {
+    let stored = home.stored().await;
+    assert!(stored.is_empty(), "{what}: {stored:?}");
 }

@@ -5,6 +5,7 @@
 mod access;
 mod answers;
 mod bad_input;
+mod bad_requests;
 mod batches;
 mod command_line;
 mod harness;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::harness::{House, OURS, THEIRS, on, post, until};
 use onced::claim::{Key, Namespace, Token};
-use onced::ledger::Ask;
+use onced::ledger::{Ask, AskClaim};
 
 fn waiting(token: &str, wait: &str) -> serde_json::Value {
     json!({ "token": token, "wait": wait, "processing_ttl": "60s" })
@@ -199,18 +199,22 @@ async fn a_grant_that_could_not_be_written_is_released() {
         .await;
     let waiter = home.waiter("k", waiting("gone-0123456789-0123456789-0", "20s")).await;
     let mut next = home.waiter("k", waiting(OURS, "20s")).await;
-    let key = Key::new(&Namespace::parse("a").unwrap(), "k").unwrap();
-    let token = Token::parse(THEIRS).unwrap();
-    // Asked without a connection, so that this task goes on before the one that is called: it hears of the end of its
-    // connection only when it has asked for the claim.
-    home.daemon.ledger().ask(key, Ask::Release { token }).await.unwrap();
+    // Asked without a connection, so that this task goes on before the waiter that is called.
+    let (ledger, token) = (home.daemon.ledger(), Token::parse(THEIRS).unwrap());
+    ledger.ask(key("k"), Ask::Release { token }).await.unwrap();
     drop(waiter);
-    let answer = next.answer().await;
+    // What stands before the waiter's claim in the queue takes much longer than noticing the end of its connection.
+    let long = (0..5_000).map(|number| (key(&format!("l{number}")), Ask::Claim(AskClaim::default())));
+    let (_, answer) = tokio::join!(ledger.ask_all(long.collect()), next.answer());
     let json = answer.json();
     assert_eq!((answer.outcome().as_str(), &json["token"]), ("claimed", &json!(OURS)));
     assert_eq!(json["attempt"], 3, "the second attempt was granted to nobody");
     assert_eq!(json["previous"], "released");
     home.daemon.stop().await.unwrap();
+}
+
+fn key(id: &str) -> Key {
+    Key::new(&Namespace::parse("a").unwrap(), id).unwrap()
 }
 
 #[tokio::test]

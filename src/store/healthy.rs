@@ -19,6 +19,8 @@ pub(super) struct Healthy {
     shared: Arc<Shared>,
     /// What was answered for and is not synced: always empty unless `sync = "interval"`.
     unsynced: Records,
+    /// When it was opened.
+    pub(super) since: Instant,
     pub(super) last_sync: Instant,
     pub(super) last_mark: Instant,
     /// The commit that the mark on disk speaks of.
@@ -32,6 +34,7 @@ impl Healthy {
             engine,
             shared,
             unsynced: Records::new(),
+            since: now,
             last_sync: now,
             last_mark: now,
             marked,
@@ -71,11 +74,13 @@ impl Healthy {
 
     /// With `sync = "interval"` the group is answered now, so its values are what must not be lost.
     pub(super) fn answer_before_sync(&mut self) -> Result<(), EngineError> {
-        let overwritten = std::mem::take(&mut *self.shared.overwritten());
-        for key in overwritten.into_keys() {
+        let keys: Vec<Key> = self.shared.overwritten().keys().cloned().collect();
+        for key in keys {
             let record = self.engine.read(&key)?;
             self.unsynced.insert(key, record);
         }
+        // Only now: where a read fails, all of the group has to be undone.
+        self.shared.overwritten().clear();
         Ok(())
     }
 }

@@ -3,24 +3,27 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::client::token;
 use crate::harness::{Daemon, House};
 use crate::tools;
 
 /// The system calls of a daemon, from now on.
-struct Trace {
+pub(crate) struct Trace {
     strace: Child,
     output: std::path::PathBuf,
 }
 
 impl Trace {
-    fn attach(house: &House, daemon: &Daemon, more: &[&str]) -> Self {
+    pub(crate) fn attach(house: &House, daemon: &Daemon) -> Self {
         let output = house.beside("trace");
         let mut strace = Command::new("strace")
             .args(["-f", "-y", "-s", "64"])
-            .args(more)
-            .args(["-e", "trace=fsync,fdatasync,sync_file_range,write,sendto,writev,sendmsg,pwrite64"])
+            .args([
+                "-e",
+                "trace=fsync,fdatasync,sync_file_range,write,sendto,writev,sendmsg,pwrite64",
+            ])
             .args(["-p", &daemon.child.id().to_string(), "-o"])
             .arg(&output)
             .stderr(Stdio::piped())
@@ -28,13 +31,15 @@ impl Trace {
             .unwrap();
         // It says so once for every thread that there was; the first line comes when all of them are stopped.
         let mut said = String::new();
-        BufReader::new(strace.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+        BufReader::new(strace.stderr.as_mut().unwrap())
+            .read_line(&mut said)
+            .unwrap();
         assert!(said.contains("attached"), "{said}");
         Self { strace, output }
     }
 
     /// Lets go of the daemon; one line a call, in the order in which they began or, if they blocked, ended.
-    fn end(mut self) -> Vec<String> {
+    pub(crate) fn end(mut self) -> Vec<String> {
         let pid = i32::try_from(self.strace.id()).unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -60,26 +65,31 @@ fn joined(text: &str) -> Vec<String> {
     lines
 }
 
-fn is_write_of_record(line: &str) -> bool {
+pub(crate) fn is_write_of_record(line: &str) -> bool {
     line.starts_with("pwrite64(") && line.contains("/records/db>")
 }
 
-fn is_sync(line: &str) -> bool {
-    (line.starts_with("fsync(") || line.starts_with("fdatasync(")) && line.contains("/records/db>") && line.ends_with("= 0")
+pub(crate) fn is_sync(line: &str) -> bool {
+    (line.starts_with("fsync(") || line.starts_with("fdatasync("))
+        && line.contains("/records/db>")
+        && line.ends_with("= 0")
 }
 
 fn is_answer(line: &str) -> bool {
-    ["write(", "sendto(", "writev(", "sendmsg("].iter().any(|call| line.starts_with(call)) && line.contains("HTTP/1.1 201")
+    ["write(", "sendto(", "writev(", "sendmsg("]
+        .iter()
+        .any(|call| line.starts_with(call))
+        && line.contains("HTTP/1.1 201")
 }
 
 fn claim_traced(house: &House) -> Vec<String> {
     let daemon = house.start();
     let mut client = daemon.client();
     assert_eq!(client.claim("a", "warm", &token(1), "1h").status, 201);
-    let trace = Trace::attach(house, &daemon, &[]);
+    let trace = Trace::attach(house, &daemon);
     assert_eq!(client.claim("a", "traced", &token(1), "1h").status, 201);
     // Past the second after which the interval mode syncs.
-    std::thread::sleep(std::time::Duration::from_millis(2_200));
+    std::thread::sleep(Duration::from_millis(2_200));
     trace.end()
 }
 
@@ -98,12 +108,24 @@ fn a_claim_is_synced_before_it_is_answered() {
     let answered = place(&lines, "answer", is_answer);
     let synced = place(&lines, "sync", is_sync);
     assert!(written < synced && synced < answered, "{lines:#?}");
-    let last_write = lines[..answered].iter().rposition(|line| is_write_of_record(line)).unwrap();
+    let last_write = lines[..answered]
+        .iter()
+        .rposition(|line| is_write_of_record(line))
+        .unwrap();
     let last_sync = lines[..answered].iter().rposition(|line| is_sync(line)).unwrap();
-    assert!(last_write < last_sync, "nothing is written between the sync and the answer: {lines:#?}");
-    let ranges: Vec<_> = lines.iter().filter(|line| line.starts_with("sync_file_range(")).collect();
+    assert!(
+        last_write < last_sync,
+        "nothing is written between the sync and the answer: {lines:#?}"
+    );
+    let ranges: Vec<_> = lines
+        .iter()
+        .filter(|line| line.starts_with("sync_file_range("))
+        .collect();
     assert!(!ranges.is_empty(), "sled tries it each time: {lines:#?}");
-    assert!(ranges.iter().all(|line| line.contains("ENOSYS")), "the filter is in force: {ranges:#?}");
+    assert!(
+        ranges.iter().all(|line| line.contains("ENOSYS")),
+        "the filter is in force: {ranges:#?}"
+    );
 }
 
 #[test]
@@ -121,5 +143,8 @@ fn with_sync_by_interval_the_answer_comes_first_and_the_sync_within_a_second_or_
     );
     let written = lines[..answered].iter().rposition(|line| is_write_of_record(line));
     let synced = lines[..answered].iter().rposition(|line| is_sync(line));
-    assert!(written.is_none() || written > synced, "no sync of it before the answer: {lines:#?}");
+    assert!(
+        written.is_none() || written > synced,
+        "no sync of it before the answer: {lines:#?}"
+    );
 }

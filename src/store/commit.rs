@@ -30,6 +30,8 @@ const TICK: Duration = Duration::from_secs(1);
 const MAX_GROUP_JOBS: usize = 512;
 /// A mark is renewed this often even when nothing was written, for the clock's sake.
 const IDLE_MARK: Duration = Duration::from_secs(60);
+/// A store that fails again within this time after it came back was not well: a nearly full disk takes a few commits.
+const RELAPSE: Duration = Duration::from_secs(10);
 /// What the disk must take before the database is opened again: sled writes about that much when it opens.
 const PROBE_BYTES: usize = 1 << 20;
 
@@ -61,8 +63,8 @@ impl Committer {
     /// Serves the queue until it is closed and empty.
     ///
     /// # Errors
-    /// When what the database holds is less than what was answered for: nothing may be answered then.
-    pub(super) fn run(mut self) -> Result<(), LostRecords> {
+    /// When what the database holds is less than what was answered for, or it broke down: nothing may be answered then.
+    pub(super) fn run(mut self) -> Result<(), Unrecoverable> {
         let mut group = Vec::new();
         let shared = Arc::clone(&self.shared);
         let mut expected = 1;
@@ -147,7 +149,7 @@ impl Committer {
     }
 
     /// What has to be done from time to time, whether there are jobs or not.
-    fn tend(&mut self) -> Result<(), LostRecords> {
+    fn tend(&mut self) -> Result<(), Unrecoverable> {
         if let Some(step_ms) = self.clock.notice_step() {
             tracing::warn!(step_ms, "the wall clock was stepped; lifetimes follow the boot clock");
         }
@@ -191,15 +193,20 @@ impl Committer {
         tracing::error!(fault = %fault, error = %Chain(error), "the store failed; answering from memory until it is back");
         self.state = match std::mem::replace(&mut self.state, State::Changing) {
             State::Healthy(healthy) => {
+                let held_out = healthy.since.elapsed();
                 let (guard, engine) = healthy.into_guard();
-                State::Outage(Outage::new(fault, guard, Some(engine), self.clock.now()))
+                let mut outage = Outage::new(fault, guard, Some(engine), self.clock.now());
+                if held_out < RELAPSE {
+                    outage.relapse(fault, self.clock.now());
+                }
+                State::Outage(outage)
             }
             other => other,
         };
         self.shared.health.send_replace(Some(fault));
     }
 
-    fn recover(&mut self, now: Timestamp) -> Result<(), LostRecords> {
+    fn recover(&mut self, now: Timestamp) -> Result<(), Unrecoverable> {
         let State::Outage(outage) = &mut self.state else {
             return Ok(());
         };
@@ -213,19 +220,21 @@ impl Committer {
                 self.resume(engine, now);
                 Ok(())
             }
-            Err(Reopening::Lost(lost)) => Err(lost),
+            Err(Reopening::Over(unrecoverable)) => Err(unrecoverable),
+            // What is left of it may hold on to its lock, and a new process begins with nothing left over.
+            Err(Reopening::Failed(error @ EngineError::Panicked(_))) => Err(Unrecoverable::Panicked(error)),
             Err(Reopening::Failed(error)) => {
                 let State::Outage(outage) = &mut self.state else {
                     return Ok(());
                 };
-                outage.back_off(error.fault(), now);
+                outage.relapse(error.fault(), now);
                 tracing::warn!(error = %Chain(&error), "the store cannot be opened again yet");
                 Ok(())
             }
         }
     }
 
-    /// Closes the failed database, opens it anew and writes back what was decided meanwhile.
+    /// Closes the failed database, makes sure of its files, opens it anew and writes back what was decided meanwhile.
     fn reopen(&mut self) -> Result<Arc<Engine>, Reopening> {
         let State::Outage(outage) = &mut self.state else {
             return Err(Reopening::Failed(EngineError::NotOpen));
@@ -235,6 +244,10 @@ impl Committer {
         if let Err(error) = self.directory.release_reserve() {
             tracing::debug!(error = %error, "the reserve could not be given back");
         }
+        let shared = Arc::clone(&self.shared);
+        // As long as it gets on it does not hang.
+        let rewritten = self.directory.rewrite_records(|| shared.pulse.begin());
+        rewritten.map_err(EngineError::Sync)?;
         let engine = Arc::new(Engine::open(
             &self.directory.records(),
             self.settings.cache_bytes,
@@ -244,7 +257,7 @@ impl Committer {
         outage.reader = Some(Arc::clone(&engine));
         let found = engine.sequence()?;
         if found < self.synced {
-            return Err(Reopening::Lost(LostRecords {
+            return Err(Reopening::Over(Unrecoverable::Lost {
                 found,
                 expected: self.synced,
             }));
@@ -293,17 +306,18 @@ impl Committer {
     }
 }
 
-/// The database holds less than was answered for.
+/// Why nothing more may be answered.
 #[derive(Debug, thiserror::Error)]
-#[error("the store came back at commit {found}, but commit {expected} was acknowledged")]
-pub(super) struct LostRecords {
-    found: u64,
-    expected: u64,
+pub(super) enum Unrecoverable {
+    #[error("the store came back at commit {found}, but commit {expected} was acknowledged")]
+    Lost { found: u64, expected: u64 },
+    #[error("the store broke down while it was opened again")]
+    Panicked(#[source] EngineError),
 }
 
 enum Reopening {
     Failed(EngineError),
-    Lost(LostRecords),
+    Over(Unrecoverable),
 }
 
 impl From<EngineError> for Reopening {

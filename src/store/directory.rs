@@ -16,6 +16,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::OpenError;
@@ -32,6 +33,9 @@ const RESERVE: &str = "reserve";
 const RESERVE_BYTES: u64 = 4 << 20;
 /// Free space that must be left beside the reserve before it is made again.
 const RESERVE_HEADROOM_BYTES: u64 = 8 << 20;
+
+/// Bytes that are written again at once.
+const REWRITE_BYTES: usize = 1 << 20;
 
 /// A directory that this process, and no other, may use as a store.
 #[derive(Debug)]
@@ -185,6 +189,34 @@ impl Directory {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
+    }
+
+    /// Writes sled's files again as they read now, and syncs them; calls `progress` from time to time.
+    ///
+    /// After a failed sync the kernel counts the pages as written though they never reached the disk, and a later sync that
+    /// succeeds says nothing about them (fsync(2) reports an error once). They are still in memory, so what is read is
+    /// what was meant; written anew they are synced for what they are.
+    pub(super) fn rewrite_records(&self, progress: impl Fn()) -> io::Result<()> {
+        let mut bytes = vec![0; REWRITE_BYTES];
+        for entry in fs::read_dir(self.records())? {
+            let entry = entry?;
+            if !entry.file_type()?.is_file() {
+                continue;
+            }
+            let file = File::options().read(true).write(true).open(entry.path())?;
+            let mut offset = 0;
+            loop {
+                progress();
+                let length = file.read_at(&mut bytes, offset)?;
+                if length == 0 {
+                    break;
+                }
+                file.write_all_at(&bytes[..length], offset)?;
+                offset += length as u64;
+            }
+            file.sync_all()?;
+        }
+        sync_dir(&self.records())
     }
 
     /// Whether the disk takes `bytes` and a sync again: tried with a file beside the database.

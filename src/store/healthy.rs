@@ -22,6 +22,8 @@ pub(super) struct Healthy {
     /// What was answered for and is not synced: always empty unless `sync = "interval"`.
     unsynced: Records,
     sync: SyncMode,
+    /// When it was opened.
+    pub(super) since: Instant,
     pub(super) last_sync: Instant,
     pub(super) last_mark: Instant,
     /// The commit that the mark on disk speaks of.
@@ -37,6 +39,7 @@ impl Healthy {
             written: Records::new(),
             unsynced: Records::new(),
             sync,
+            since: now,
             last_sync: now,
             last_mark: now,
             marked,

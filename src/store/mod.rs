@@ -18,6 +18,7 @@ mod fault;
 mod guard;
 mod healthy;
 mod job;
+mod last_resort;
 mod list;
 mod mark;
 mod opening;
@@ -31,7 +32,7 @@ mod shared;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -44,15 +45,13 @@ pub use job::{Answer, Reading, Reply, Request};
 pub use list::{Page, Selection, StateName, SweepStep};
 pub use settings::{OnStoreFailure, StoreSettings, SyncMode};
 
-use crate::claim::{Change, Key, Moment, Record, decide};
+use crate::chain::Chain;
+use crate::claim::Key;
 use crate::clock::{Clock, Source};
 use crate::metrics::Metrics;
-use guard::Guard;
 use job::Job;
+use last_resort::LastResort;
 use shared::Shared;
-
-/// How long a read may take when a commit is overdue already.
-const LAST_READ: Duration = Duration::from_millis(250);
 
 /// Disk space, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +69,7 @@ pub struct Store {
     clock: Clock,
     settings: StoreSettings,
     ended: watch::Receiver<bool>,
-    /// What was answered while a commit hung: the process ends soon after.
-    last_resort: Mutex<Guard>,
+    last_resort: LastResort,
 }
 
 impl Store {
@@ -93,8 +91,8 @@ impl Store {
         let (shared, clock) = (Arc::clone(&committer.shared), committer.clock.clone());
         let (end, ended) = watch::channel(false);
         let run = move || {
-            if let Err(lost) = committer.run() {
-                tracing::error!(error = %lost, "the store has lost records; nothing more is answered");
+            if let Err(broken) = committer.run() {
+                tracing::error!(error = %Chain(&broken), "the store cannot go on; nothing more is answered");
             }
             drop(end);
         };
@@ -107,7 +105,7 @@ impl Store {
             clock,
             settings,
             ended,
-            last_resort: Mutex::new(Guard::new()),
+            last_resort: LastResort::new(),
         })
     }
 
@@ -137,7 +135,7 @@ impl Store {
         {
             Ok(reply) => reply,
             Err(fault) => {
-                let mut replies = self.answer_without_store(vec![kept], fault).await;
+                let mut replies = self.answer_overdue(vec![kept], fault).await;
                 replies.pop().unwrap_or(Err(fault))
             }
         }
@@ -159,7 +157,7 @@ impl Store {
             .await
         {
             Ok(replies) => replies,
-            Err(fault) => self.answer_without_store(kept, fault).await,
+            Err(fault) => self.answer_overdue(kept, fault).await,
         }
     }
 
@@ -205,7 +203,8 @@ impl Store {
     /// Why the store is down; `None` while it is well.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
-        *self.shared.health.borrow()
+        let told = *self.shared.health.borrow();
+        told.or_else(|| (self.busy_for() > self.settings.commit_deadline).then_some(Fault::CommitDeadline))
     }
 
     /// The store's state, to be watched.
@@ -262,6 +261,12 @@ impl Store {
         self.ended().await;
     }
 
+    async fn answer_overdue(&self, requests: Vec<Request>, fault: Fault) -> Vec<Reply> {
+        self.last_resort
+            .answer(&self.shared, requests, fault, self.clock.now())
+            .await
+    }
+
     async fn barrier(&self) -> Result<(), Fault> {
         let (to, from) = oneshot::channel();
         self.ask(Job::Barrier { to }, from).await
@@ -285,48 +290,6 @@ impl Store {
         tokio::task::spawn_blocking(move || walk(&shared))
             .await
             .unwrap_or(Err(Fault::Closed))
-    }
-
-    /// Answers where the commit thread does not: the claim may still land, with the token that is told here.
-    async fn answer_without_store(&self, requests: Vec<Request>, fault: Fault) -> Vec<Reply> {
-        let shared = Arc::clone(&self.shared);
-        let keys: Vec<Key> = requests.iter().map(|request| request.key.clone()).collect();
-        let read = move || keys.iter().map(|key| shared.read_past_commits(key)).collect();
-        let read = tokio::time::timeout(LAST_READ, tokio::task::spawn_blocking(read)).await;
-        // A disk that does not even read leaves nothing known but what is in memory.
-        let known: Vec<Option<Record>> = read.ok().and_then(Result::ok).unwrap_or_default();
-        let known = known.into_iter().chain(std::iter::repeat(None));
-        let mut guard = self.last_resort.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = |(request, known)| self.answer_from(&mut guard, request, known, fault);
-        requests.iter().zip(known).map(answer).collect()
-    }
-
-    fn answer_from(&self, guard: &mut Guard, request: &Request, known: Option<Record>, fault: Fault) -> Reply {
-        let record = match guard.entry(&request.key) {
-            Some(entry) => entry.cloned(),
-            None => known,
-        };
-        let moment = Moment {
-            now: self.clock.now(),
-            sequence: 0,
-        };
-        let decision = decide(record.as_ref(), &request.command, moment);
-        let next = match decision.change {
-            Change::Keep => None,
-            Change::Put(record) => Some(Some(record)),
-            Change::Remove => Some(None),
-        };
-        if let Some(next) = next {
-            if request.on_failure == OnStoreFailure::Closed {
-                return Err(fault);
-            }
-            // Without room the answer stands, degraded and unguarded.
-            let _remembered = guard.remember(&request.key, next);
-        }
-        Ok(Answer {
-            outcome: decision.outcome,
-            degraded: Some(fault),
-        })
     }
 }
 

@@ -20,6 +20,9 @@ use crate::claim::{Change, Command, Key, Moment, Record, Timestamp, decide};
 const FIRST_RETRY_MS: u64 = 250;
 /// The longest pause between two tries: service is back within seconds of the cause's end.
 const LAST_RETRY_MS: u64 = 2_000;
+/// The pause where the disk took the probe and then failed the database: each such turn costs some lines in the log, most
+/// of them sled's own, and they have to stay under a hundred a minute.
+const RELAPSE_RETRY_MS: u64 = 4_000;
 
 #[derive(Debug)]
 pub(super) struct Outage {
@@ -48,6 +51,12 @@ impl Outage {
         }
     }
 
+    /// Puts off the next try for longer, because the last one got past the probe.
+    pub(super) fn relapse(&mut self, fault: Fault, now: Timestamp) {
+        self.fault = fault;
+        self.back_off_to(RELAPSE_RETRY_MS, now);
+    }
+
     /// Whether it is time to try to come back.
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         self.retry_at <= now
@@ -67,8 +76,12 @@ impl Outage {
     /// Puts off the next try.
     pub(super) fn back_off(&mut self, fault: Fault, now: Timestamp) {
         self.fault = fault;
-        self.retry_ms = (self.retry_ms * 2).min(LAST_RETRY_MS);
-        self.retry_at = Timestamp::from_millis(now.as_millis() + self.retry_ms);
+        self.back_off_to((self.retry_ms * 2).min(LAST_RETRY_MS), now);
+    }
+
+    fn back_off_to(&mut self, retry_ms: u64, now: Timestamp) {
+        self.retry_ms = retry_ms;
+        self.retry_at = Timestamp::from_millis(now.as_millis() + retry_ms);
     }
 
     /// The desk for one group.
@@ -84,13 +97,12 @@ impl Outage {
         match self.guard.entry(key) {
             Some(known) => known.cloned(),
             // What cannot be read is not known; the answer says that it is degraded.
-            None => {
-                let read = self.reader.as_ref().map(|reader| reader.read(key));
-                let Some(Ok(record)) = read else {
-                    return self.recall.read(key);
-                };
-                record
-            }
+            // What was read out first is as good as it gets: a database that was opened and could not be written to may have
+            // lost its way, and the guard knows all that has changed since.
+            None => self.recall.read(key).or_else(|| {
+                let reader = self.reader.as_ref()?;
+                reader.read(key).ok().flatten()
+            }),
         }
     }
 }

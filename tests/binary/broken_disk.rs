@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::client::{Client, token};
 use crate::full_disk::{BACK, afterwards, before_stays, during, is_ready, prepare, until_degraded};
 use crate::harness::{House, eventually};
+use crate::sync::{Trace, is_sync, is_write_of_record};
 use crate::tools;
 
 const EIO: u32 = 5;
@@ -220,6 +221,36 @@ fn a_start_whose_syncs_fail_is_refused_and_harmless() {
     before_stays(&mut broken.house.start().client(), false);
 }
 
+/// After a failed sync the kernel takes the pages for written. The store synced the next commit well, counted on what lay
+/// before it, and the loss of power would have shown that it never got to the disk.
+#[test]
+fn after_a_failed_sync_the_records_are_written_anew_before_they_are_trusted() {
+    let Some(broken) = Broken::new().filter(|_| tools::has("strace")) else {
+        return;
+    };
+    let daemon = broken.house.start();
+    let mut client = daemon.client();
+    prepare(&mut client);
+    let trace = Trace::attach(&broken.house, &daemon);
+    broken.fault(&format!("sync {EIO} once"));
+    eventually(BACK, "a sync fails", || {
+        client
+            .confirm("open", &format!("k-{}", fastrand::u64(..)))
+            .is_degraded()
+    });
+    let bytes = fs::metadata(broken.house.store.join("records/db")).unwrap().len();
+    eventually(BACK, "ready again", || is_ready(&mut client));
+    let lines = trace.end();
+    let last_sync = lines.iter().rposition(|line| is_sync(line)).unwrap();
+    let written = |line: &String| line.rsplit("= ").next().unwrap().trim().parse::<u64>().unwrap();
+    let rewritten: u64 = lines[..last_sync]
+        .iter()
+        .filter(|line| is_write_of_record(line))
+        .map(written)
+        .sum();
+    assert!(rewritten >= bytes, "{rewritten} of {bytes} bytes: {lines:#?}");
+}
+
 /// A commit that hangs: callers are answered by its deadline, what this process knows counts, and the process ends.
 #[test]
 fn a_commit_that_hangs_is_answered_by_its_deadline_and_ends_the_process() {
@@ -252,6 +283,8 @@ fn a_commit_that_hangs_is_answered_by_its_deadline_and_ends_the_process() {
             assert!(took < DEADLINE * 2, "{took:?}");
         }
     });
+    let ready = daemon.client().send("GET", "/readyz", "");
+    assert!(ready.is_ok_and(|ready| ready.status == 503 && ready.text.contains("commit_deadline")));
     let status = daemon.wait(DEADLINE * 2 + Duration::from_secs(3));
     assert_eq!(status.code(), Some(1));
     assert!(daemon.log.entry("a commit hangs").is_some());

@@ -149,6 +149,55 @@ fn a_full_disk_is_served_from_memory_and_service_comes_back_by_itself() {
     afterwards(&mut house.start().client());
 }
 
+/// Somebody else eats each byte that gets free, but for a little: the store comes and goes.
+#[test]
+fn a_disk_that_is_nearly_full_makes_no_noise_and_forgets_nothing() {
+    let Some(disk) = SmallDisk::mount(48) else { return };
+    let house = House::on(disk.path());
+    let daemon = house.start();
+    let mut client = daemon.client();
+    prepare(&mut client);
+    let (before, begun) = (lines(&daemon), Instant::now());
+    let (mut degraded, mut round) = (0, 0);
+    let mut confirmed = Vec::new();
+    while begun.elapsed() < Duration::from_secs(10) {
+        disk.fill([0, 1_100_000, 1_600_000][round % 3]);
+        round += 1;
+        for _ in 0..20 {
+            let key = format!("k-{}", confirmed.len());
+            let answer = client.confirm("open", &key);
+            degraded += u32::from(answer.is_degraded());
+            confirmed.push(key);
+            for namespace in ["open", "closed"] {
+                let answer = client.claim(namespace, "done-1", &token(3), "1h");
+                assert_eq!(answer.outcome(), "done", "{}", answer.text);
+            }
+            until_full(&mut client, round);
+        }
+    }
+    assert!(degraded > 0, "the disk was full now and then");
+    // 100 lines a minute.
+    let grown = lines(&daemon) - before;
+    assert!(grown < 17, "{grown} lines in ten seconds: {:#?}", daemon.log.lines());
+    disk.free();
+    eventually(BACK, "ready again", || is_ready(&mut client));
+    daemon.kill();
+    let daemon = house.start();
+    let mut client = daemon.client();
+    for key in confirmed {
+        assert_eq!(client.claim("open", &key, &token(3), "1h").outcome(), "done", "{key}");
+    }
+    before_stays(&mut client, false);
+}
+
+/// Writes some.
+fn until_full(client: &mut Client, round: usize) {
+    let commands: Vec<_> = (0..50)
+        .map(|number| json!({"command": "claim", "namespace": "open", "key": format!("eat-{round}-{number}"), "processing_ttl": "1h", "owner": "o".repeat(100)}))
+        .collect();
+    client.batch(&commands);
+}
+
 #[test]
 fn a_daemon_killed_while_the_disk_is_full_starts_or_says_what_to_do() {
     let Some(disk) = SmallDisk::mount(48) else { return };

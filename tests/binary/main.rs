@@ -4,7 +4,6 @@
 //! line that says so; where `CI=true` an absent tool is a failure.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-#![allow(dead_code)]
 
 mod broken_disk;
 mod client;

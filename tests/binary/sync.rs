@@ -3,23 +3,23 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::client::token;
 use crate::harness::{Daemon, House};
 use crate::tools;
 
 /// The system calls of a daemon, from now on.
-struct Trace {
+pub(crate) struct Trace {
     strace: Child,
     output: std::path::PathBuf,
 }
 
 impl Trace {
-    fn attach(house: &House, daemon: &Daemon, more: &[&str]) -> Self {
+    pub(crate) fn attach(house: &House, daemon: &Daemon) -> Self {
         let output = house.beside("trace");
         let mut strace = Command::new("strace")
             .args(["-f", "-y", "-s", "64"])
-            .args(more)
             .args([
                 "-e",
                 "trace=fsync,fdatasync,sync_file_range,write,sendto,writev,sendmsg,pwrite64",
@@ -39,7 +39,7 @@ impl Trace {
     }
 
     /// Lets go of the daemon; one line a call, in the order in which they began or, if they blocked, ended.
-    fn end(mut self) -> Vec<String> {
+    pub(crate) fn end(mut self) -> Vec<String> {
         let pid = i32::try_from(self.strace.id()).unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -65,11 +65,11 @@ fn joined(text: &str) -> Vec<String> {
     lines
 }
 
-fn is_write_of_record(line: &str) -> bool {
+pub(crate) fn is_write_of_record(line: &str) -> bool {
     line.starts_with("pwrite64(") && line.contains("/records/db>")
 }
 
-fn is_sync(line: &str) -> bool {
+pub(crate) fn is_sync(line: &str) -> bool {
     (line.starts_with("fsync(") || line.starts_with("fdatasync("))
         && line.contains("/records/db>")
         && line.ends_with("= 0")
@@ -86,10 +86,10 @@ fn claim_traced(house: &House) -> Vec<String> {
     let daemon = house.start();
     let mut client = daemon.client();
     assert_eq!(client.claim("a", "warm", &token(1), "1h").status, 201);
-    let trace = Trace::attach(house, &daemon, &[]);
+    let trace = Trace::attach(house, &daemon);
     assert_eq!(client.claim("a", "traced", &token(1), "1h").status, 201);
     // Past the second after which the interval mode syncs.
-    std::thread::sleep(std::time::Duration::from_millis(2_200));
+    std::thread::sleep(Duration::from_millis(2_200));
     trace.end()
 }
 

@@ -104,7 +104,11 @@ impl Engine {
         let swapped = self
             .db
             .compare_and_swap(key.as_bytes(), None::<&[u8]>, Some(record::encode(record)));
-        swapped.map(|swapped| swapped.is_ok()).map_err(EngineError::Database)
+        let created = swapped.map_err(EngineError::Database)?.is_ok();
+        if created {
+            self.settle(key)?;
+        }
+        Ok(created)
     }
 
     /// Makes this the record of a key; synced by the next [`Engine::flush`].
@@ -113,7 +117,15 @@ impl Engine {
             Some(record) => self.db.insert(key.as_bytes(), record::encode(record)),
             None => self.db.remove(key.as_bytes()),
         };
-        written.map(drop).map_err(EngineError::Database)
+        written.map_err(EngineError::Database)?;
+        self.settle(key)
+    }
+
+    /// Walks to a key that was just written. sled splits a page that has grown too large on the *next* walk through it, a
+    /// read too, and a database that has failed cannot split: the keys of such a page could not be read any more, just when
+    /// those that were done must stay done. So the next walk is this one.
+    fn settle(&self, key: &Key) -> Result<(), EngineError> {
+        self.db.get(key.as_bytes()).map(drop).map_err(EngineError::Database)
     }
 
     /// The number of the last commit that is there whole.

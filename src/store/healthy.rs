@@ -121,9 +121,19 @@ impl HealthyDesk<'_> {
         let Change::Put(record) = decision.change else {
             return Ok(None);
         };
-        self.healthy.shared.overwritten().push((request.key.clone(), None));
-        if !self.healthy.engine.create(&request.key, &record)? {
+        // Noted first, for whoever reads past this thread: what it reads is not answered for yet.
+        let overwritten = |before| self.healthy.shared.overwritten().push((request.key.clone(), before));
+        overwritten(None);
+        let created = self.healthy.engine.create(&request.key, &record);
+        if !matches!(created, Ok(true)) {
             self.healthy.shared.overwritten().pop();
+        }
+        if created.is_err() {
+            // It may have got there or not, and the key may have had a record that was never looked at.
+            let before = self.healthy.engine.read(&request.key).ok().flatten();
+            overwritten(before.filter(|before| *before != record));
+        }
+        if !created? {
             return Ok(None);
         }
         self.wrote(&request.key, Some(record));

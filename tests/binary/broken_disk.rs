@@ -250,7 +250,7 @@ fn after_a_failed_sync_the_records_are_written_anew_before_they_are_trusted() {
         .filter(|line| is_write_of_record(line))
         .map(written)
         .sum();
-    assert!(rewritten >= bytes, "{rewritten} of {bytes} bytes: {lines:#?}");
+    assert!(rewritten >= bytes, "{rewritten} of {bytes} bytes");
 }
 
 /// A commit that hangs: callers are answered by its deadline, what this process knows counts, and the process ends.

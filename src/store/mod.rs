@@ -7,7 +7,9 @@
 //!
 //! sled and bincode are mentioned in this folder and nowhere else. What sled 0.34.7 cannot do, and what is done about it:
 //! its flush does not sync ([`durable`]); after a failed write nothing may be written through it ([`outage`]); it drops a
-//! lost tail without a word ([`mark`]); it has no cheap transactions, so a record is one value.
+//! lost tail without a word ([`mark`]); it mends while it opens ([`original`]) and must be closed before it can be opened
+//! again ([`recall`]); a hanging disk takes the commit thread along ([`last_resort`]); it has no cheap transactions, so a
+//! record is one value.
 
 mod commit;
 mod directory;

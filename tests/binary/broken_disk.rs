@@ -129,9 +129,11 @@ fn one_failed_sync_or_write_is_told_and_mended_and_takes_nothing_along() {
     prepare(&mut client);
     let mut acknowledged = confirm_many(&daemon.address, "before", 10).plain;
     for calls in ["sync", "write"] {
-        for round in 0..4 {
+        for round in 0..3 {
             broken.fault(&format!("{calls} {EIO} once"));
             let told = confirm_many(&daemon.address, &format!("{calls}-{round}"), 25);
+            // Out of the failed database: sled cannot read a leaf that it had yet to split when it failed.
+            all_done(&mut client, &acknowledged);
             assert!(!broken.control.exists(), "the fault was met");
             assert!(
                 !told.degraded.is_empty(),
@@ -248,7 +250,7 @@ fn after_a_failed_sync_the_records_are_written_anew_before_they_are_trusted() {
         .filter(|line| is_write_of_record(line))
         .map(written)
         .sum();
-    assert!(rewritten >= bytes, "{rewritten} of {bytes} bytes: {lines:#?}");
+    assert!(rewritten >= bytes, "{rewritten} of {bytes} bytes");
 }
 
 /// A commit that hangs: callers are answered by its deadline, what this process knows counts, and the process ends.
@@ -283,8 +285,11 @@ fn a_commit_that_hangs_is_answered_by_its_deadline_and_ends_the_process() {
             assert!(took < DEADLINE * 2, "{took:?}");
         }
     });
-    let ready = daemon.client().send("GET", "/readyz", "");
-    assert!(ready.is_ok_and(|ready| ready.status == 503 && ready.text.contains("commit_deadline")));
+    // It hangs for a little less long than its callers have waited.
+    eventually(DEADLINE / 2, "not ready", || {
+        let ready = client.send("GET", "/readyz", "").unwrap();
+        ready.status == 503 && ready.text.contains("commit_deadline")
+    });
     let status = daemon.wait(DEADLINE * 2 + Duration::from_secs(3));
     assert_eq!(status.code(), Some(1));
     assert!(daemon.log.entry("a commit hangs").is_some());

@@ -134,7 +134,7 @@ impl Committer {
         if self.sequence == before {
             return Ok(());
         }
-        healthy.number(self.sequence)?;
+        healthy.engine.write_sequence(self.sequence)?;
         self.written = self.sequence;
         match self.settings.sync {
             SyncMode::Always => self.synced = healthy.sync(self.written)?,
@@ -264,7 +264,6 @@ impl Committer {
         }
         for (key, record) in outage.guard.entries() {
             engine.write(key, record)?;
-            engine.settle(key)?;
         }
         // Never below what the database has: a commit that failed may have got there all the same.
         self.sequence = self.sequence.max(found) + 1;

@@ -128,14 +128,6 @@ impl Engine {
         self.db.get(key.as_bytes()).map(drop).map_err(EngineError::Database)
     }
 
-    /// Finishes what the last write near a key left for later.
-    ///
-    /// sled splits a leaf that has grown when somebody next comes by, a reader too, and a failed database cannot: the leaf
-    /// could not be read any more, just when it is kept for reads. So somebody comes by before the sync.
-    pub(super) fn settle(&self, key: &Key) -> Result<(), EngineError> {
-        self.db.get(key.as_bytes()).map(drop).map_err(EngineError::Database)
-    }
-
     /// The number of the last commit that is there whole.
     pub(super) fn sequence(&self) -> Result<u64, EngineError> {
         let value = self.db.get(SEQUENCE).map_err(EngineError::Database)?;
@@ -144,10 +136,11 @@ impl Engine {
             .map_or(0, u64::from_be_bytes))
     }
 
-    /// Numbers a commit: call it after the last write of the commit.
+    /// Numbers a commit: call it after the last write of the commit. Settled like every write.
     pub(super) fn write_sequence(&self, sequence: u64) -> Result<(), EngineError> {
         let written = self.db.insert(SEQUENCE, &sequence.to_be_bytes());
-        written.map(drop).map_err(EngineError::Database)
+        written.map_err(EngineError::Database)?;
+        self.sequence().map(drop)
     }
 
     /// Syncs all that was written before.

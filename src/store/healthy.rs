@@ -68,15 +68,6 @@ impl Healthy {
         }
     }
 
-    /// Numbers the group, and lets sled finish what its writes began.
-    pub(super) fn number(&mut self, sequence: u64) -> Result<(), EngineError> {
-        self.engine.write_sequence(sequence)?;
-        for key in self.shared.overwritten().keys() {
-            self.engine.settle(key)?;
-        }
-        self.engine.sequence().map(drop)
-    }
-
     /// Syncs all that was written, up to the commit with this number, which it hands back.
     pub(super) fn sync(&mut self, sequence: u64) -> Result<u64, EngineError> {
         self.engine.flush()?;
@@ -203,7 +194,6 @@ impl Desk for HealthyDesk<'_> {
             Ok(Some(record)) if record.is_gone(self.now) => {
                 // No number, and so no sync: a removal that is lost is swept again.
                 self.healthy.engine.write(key, None)?;
-                self.healthy.engine.settle(key)?;
                 Ok(true)
             }
             // A damaged record is told of when somebody asks for it.

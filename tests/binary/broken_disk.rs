@@ -270,8 +270,13 @@ fn a_commit_that_hangs_is_answered_by_its_deadline_and_ends_the_process() {
                 (answer, begun.elapsed())
             })
         };
+        let fresh = ask("open", "fresh");
+        // What asks for nothing new is answered plainly until a commit hangs.
+        eventually(DEADLINE, "the commit hangs", || {
+            broken.control.with_added_extension("hanging").exists()
+        });
         let questions = [
-            (ask("open", "fresh"), 201),
+            (fresh, 201),
             (ask("closed", "fresh"), 503),
             (ask("open", "done-1"), 200),
             (ask("closed", "done-1"), 200),

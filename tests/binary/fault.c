@@ -2,7 +2,7 @@
  *
  * The file named by ONCED_FAULT says what: "<calls> <fault>", where calls is "sync" (fsync, fdatasync), "write" (pwrite)
  * or "all" (also opening for writing), and fault is "hang", or an errno, followed by "once" where it ends by itself.
- * Only files below ONCED_FAULT_DIR are touched. */
+ * A call that hangs says so by making the file "$ONCED_FAULT.hanging". Only files below ONCED_FAULT_DIR are touched. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,6 +38,10 @@ static int fault(const char *call, const char *path) {
             if (strcmp(once, "once") == 0 && unlink(control) != 0) return 0;
             return atoi(what);
         }
+        char hanging[4096];
+        snprintf(hanging, sizeof hanging, "%s.hanging", control);
+        int mark = syscall(SYS_openat, AT_FDCWD, hanging, O_CREAT | O_WRONLY, 0600);
+        if (mark >= 0) close(mark);
         struct timespec pause = {0, 20 * 1000 * 1000};
         syscall(SYS_nanosleep, &pause, NULL);
     }

@@ -62,28 +62,35 @@ impl App {
 
 fn judge(route: &RouteSettings, sent: Result<http::Response<Bytes>, SendError>) -> (Verdict, &'static str) {
     let error = match sent {
-        Ok(answer) => {
-            let status = answer.status();
-            return match status.as_u16() {
-                200..=299 => (Verdict::Answered(answer), "2xx"),
-                300..=399 => (Verdict::Redirected, "3xx"),
-                _ if route.dangerous_statuses.iter().any(|range| range.contains(status)) => {
-                    (Verdict::Dangerous(status), class(status))
-                }
-                _ => (Verdict::Answered(answer), class(status)),
-            };
-        }
+        Ok(answer) => return judge_answer(route, answer),
         Err(error) => error,
     };
-    tracing::warn!(route = %route.name, error = %Chain(&error), "a hand-over failed");
+    tracing::warn!(route = %route.name, error = %Chain(&error), "a hand-over came to no whole answer");
     match error {
         SendError::NeverReached(_) => (Verdict::NeverReached, "never_reached"),
         SendError::Unknown {
             source: Lost::TimedOut, ..
         } => (Verdict::Unknown { timed_out: true }, "timed_out"),
-        SendError::Unknown { .. } | SendError::ReplyTooLong { .. } => {
-            (Verdict::Unknown { timed_out: false }, "unknown")
+        SendError::Unknown { .. } => (Verdict::Unknown { timed_out: false }, "unknown"),
+        // The app has said what it did, and it is we who read no further: its status goes on alone. To release a
+        // success for its length would hand the event over again at every retry.
+        SendError::ReplyTooLong { status, .. } => {
+            let mut answer = http::Response::new(Bytes::new());
+            *answer.status_mut() = status;
+            judge_answer(route, answer)
         }
+    }
+}
+
+fn judge_answer(route: &RouteSettings, answer: http::Response<Bytes>) -> (Verdict, &'static str) {
+    let status = answer.status();
+    match status.as_u16() {
+        200..=299 => (Verdict::Answered(answer), "2xx"),
+        300..=399 => (Verdict::Redirected, "3xx"),
+        _ if route.dangerous_statuses.iter().any(|range| range.contains(status)) => {
+            (Verdict::Dangerous(status), class(status))
+        }
+        _ => (Verdict::Answered(answer), class(status)),
     }
 }
 

@@ -29,6 +29,9 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const RECEIVED_AT: HeaderName = HeaderName::from_static("onced-received-at");
 const VERIFIED: HeaderName = HeaderName::from_static("onced-verified");
 
+/// Why an event without an identity goes on unguarded, for the app and for the metrics.
+pub(super) const NO_EVENT_ID: &str = "no_event_id";
+
 /// An event on its way to the app.
 #[derive(Debug)]
 pub(super) struct Attempt {
@@ -96,7 +99,9 @@ impl Attempt {
         if let (Some(provider), Some(_)) = (&self.route.sender.provider, &self.route.sender.verifier) {
             say(VERIFIED, provider.as_bytes());
         }
-        let Some(guarded) = &self.guarded else { return };
+        let Some(guarded) = &self.guarded else {
+            return say(DEGRADED, NO_EVENT_ID.as_bytes());
+        };
         if let Some(fault) = guarded.degraded {
             say(DEGRADED, fault.as_str().as_bytes());
         }

@@ -33,11 +33,11 @@ pub use settings::{
 use crate::chain::Chain;
 use crate::claim::{ConfirmedTtl, Key, Outcome};
 use crate::ledger::{Ask, AskClaim, Ledger};
-use crate::metrics::{ByProvider, ByRoute, Metrics};
+use crate::metrics::{ByProvider, ByReason, ByRoute, Metrics};
 use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
 use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
 use app::App;
-use attempt::{Attempt, Guarded};
+use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
 use table::{Match, Table};
 use verdict::Verdict;
@@ -150,7 +150,10 @@ impl Proxy {
             Some(Identity::Missing(_)) | None => match route.on_missing_id {
                 OnMissingId::Reject => return Verdict::NoId,
                 OnMissingId::Hash => (Some((body_key_text(&arrival.body), HASH_TTL)), None),
-                OnMissingId::Forward => (None, None),
+                OnMissingId::Forward => {
+                    self.count_unguarded(route);
+                    (None, None)
+                }
             },
         };
         let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
@@ -236,6 +239,14 @@ impl Proxy {
                 Some(Verdict::Unverified)
             }
         }
+    }
+
+    fn count_unguarded(&self, route: &RouteSettings) {
+        let labels = ByReason {
+            namespace: route.namespace.to_string(),
+            reason: NO_EVENT_ID,
+        };
+        self.metrics.degraded.get_or_create(&labels).inc();
     }
 
     fn note_skew(&self, provider: &str, skew_seconds: Option<i64>) {

@@ -258,10 +258,6 @@ impl App {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn address(&self) -> &str {
-        &self.address
-    }
-
     /// The next request.
     pub(crate) async fn hit(&mut self) -> Hit {
         soon("a request at the app", self.hits.recv()).await.unwrap()

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use onced::clock::ManualTime;
+use onced::metrics::ByReason;
 
 use crate::harness::{App, Event, Front, Reply, Seen, now, route};
 
@@ -41,10 +42,18 @@ async fn events_without_an_id_are_all_handed_over() {
             (seen.header("onced-event-id"), seen.header("idempotency-key")),
             (None, None)
         );
-        assert_eq!(seen.attempt(), "1");
+        assert_eq!(
+            (seen.attempt(), seen.header("onced-degraded")),
+            ("1", Some("no_event_id"))
+        );
         deliveries.insert(seen.header("onced-delivery").unwrap().to_owned());
     }
     assert_eq!(deliveries.len(), 8);
+    let labels = ByReason {
+        namespace: "route:github".to_owned(),
+        reason: "no_event_id",
+    };
+    assert_eq!(front.daemon.metrics().degraded.get_or_create(&labels).get(), 8);
 
     let front = Front::start(&keyed_on(&app, "{ pointer = \"/data/id\" }", "")).await;
     let bodies = [

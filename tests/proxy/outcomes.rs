@@ -269,3 +269,42 @@ async fn an_answer_is_relayed_byte_by_byte_without_what_belongs_to_its_connectio
     assert_eq!(answer.header("content-length"), Some("4"));
     assert_eq!(answer.header("onced-outcome"), Some("forwarded"));
 }
+
+/// A success was released for the length of its body, and handed over again at every retry.
+#[tokio::test]
+async fn of_an_answer_that_is_too_long_the_status_counts() {
+    let mut app = App::start().await;
+    let front = Front::github(&app, "").await;
+    let long = |status: u16| {
+        let length = 5 << 20;
+        let head = format!("HTTP/1.1 {status} Long\r\nContent-Length: {length}\r\n\r\n");
+        let reply = [head.into_bytes(), vec![b'a'; length]].concat();
+        Some(Reply::Keep(reply))
+    };
+    let event = Event::github("e-1", "{}");
+    let told = attempt(&front, &mut app, &event, "1", long(500)).await;
+    assert_eq!(told, (500, "forwarded".to_owned()));
+    let told = attempt(&front, &mut app, &event, "2", long(200)).await;
+    assert_eq!(told, (200, "forwarded".to_owned()));
+    front.post(&event).await.assert(200, "duplicate");
+}
+
+#[tokio::test]
+async fn without_its_store_a_route_is_open_or_closed_as_it_says_and_the_app_is_told() {
+    let mut app = App::start().await;
+    let front = Front::github(&app, "").await;
+    let handled = Event::github("e-0", "{}");
+    assert_eq!(attempt(&front, &mut app, &handled, "1", Some(Reply::ok())).await.0, 200);
+    front.daemon.ledger().store().close().await;
+    let event = Event::github("e-1", "{}");
+    let mut sender = front.sent(&event).await;
+    let seen = app.answers(Reply::ok()).await;
+    assert_eq!(seen.header("onced-degraded"), Some("store_closed"));
+    sender.answer().await.assert(200, "forwarded");
+    front.post(&event).await.assert(200, "duplicate");
+
+    let front = Front::github(&app, "on_store_failure = \"closed\"\n").await;
+    front.daemon.ledger().store().close().await;
+    front.post(&event).await.assert(503, "degraded");
+    app.assert_quiet();
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::api::Api;
 use crate::config::Config;
 use crate::proxy::Proxy;
-use crate::server::{self, Limits, ListenError, Listener, Shutdown, Tls, TlsError, TlsFiles};
+use crate::server::{self, HalfClosed, Limits, ListenError, Listener, Shutdown, Tls, TlsError, TlsFiles};
 
 /// Owner and group may talk to the daemon: the mode is all that guards the socket.
 const SOCKET_MODE: u32 = 0o660;
@@ -64,7 +64,12 @@ pub(super) async fn serve(
         tracing::info!(listener = "hooks", address = door.local_address(), "listening");
         let proxy = Arc::clone(&proxy);
         let service = move |request| Arc::clone(&proxy).handle(request);
-        tokio::spawn(server::serve(door, Limits::default(), service, shutdown.clone()));
+        // A sender that has sent its event and closes must not lose it on the last piece of the body.
+        let limits = Limits {
+            half_closed: HalfClosed::Waiting,
+            ..Limits::default()
+        };
+        tokio::spawn(server::serve(door, limits, service, shutdown.clone()));
     }
     Ok(bound)
 }

@@ -1,7 +1,7 @@
 //! Speaks HTTP on one connection, from the handshake to the last byte.
 //!
-//! hyper drops the handler's future as soon as it sees the peer gone, half-closed included; what must outlive the
-//! sender is a task of its own, and not the transport's business. It sees that only while nothing else waits in its
+//! hyper drops the handler's future as soon as it sees the peer gone, half-closed included unless the listener says
+//! otherwise; what must outlive the sender is a task of its own, and not the transport's business. It sees that only while nothing else waits in its
 //! buffer: a sender that pipelines a second request is not noticed leaving until the first is answered.
 
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::listener::Arrival;
 use super::request::Peer;
 use super::stream::Stream;
-use super::{Limits, Request, RequestBody, Response, Shutdown, framing};
+use super::{HalfClosed, Limits, Request, RequestBody, Response, Shutdown, framing};
 
 /// How long a connection that we end goes on swallowing what its peer still sends. Closing at once would make the
 /// kernel answer those bytes with a reset, which destroys the last answer (413, 431, 400) before the peer has read it.
@@ -43,7 +43,7 @@ impl Protocol {
             .max_header_size(limits.max_head_bytes)
             .preserve_header_case(true)
             .keep_alive(true)
-            .half_close(false)
+            .half_close(limits.half_closed == HalfClosed::Waiting)
             .pipeline_flush(false);
         Self {
             builder,

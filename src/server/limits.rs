@@ -19,9 +19,20 @@ pub struct Limits {
     pub max_head_bytes: usize,
     /// How long the TLS handshake may take. Ten seconds are several round trips on a bad mobile network.
     pub handshake_timeout: Duration,
+    /// What a peer that has closed its sending side counts as.
+    pub half_closed: HalfClosed,
     /// How long a write may stand still because the peer does not read. Answers are small and fit the socket buffer,
     /// so a peer that has read nothing for 30 s has gone.
     pub write_stall: Duration,
+}
+
+/// What a peer that has closed its sending side counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HalfClosed {
+    /// Gone: its handler is dropped at once, so that nobody waits for an answer that nobody reads.
+    Gone,
+    /// Waiting for its answer: what it has sent is read to the end. Its leaving is noticed only when the answer is written.
+    Waiting,
 }
 
 impl Default for Limits {
@@ -30,6 +41,7 @@ impl Default for Limits {
             max_connections: 4_000,
             head_timeout: Duration::from_secs(75),
             max_head_bytes: 64 * 1024,
+            half_closed: HalfClosed::Gone,
             handshake_timeout: Duration::from_secs(10),
             write_stall: Duration::from_secs(30),
         }

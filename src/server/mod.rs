@@ -37,7 +37,7 @@ mod unix;
 
 pub use body::{BodyError, BodyLimits, RequestBody};
 pub use call::{CallError, Endpoint, call};
-pub use limits::Limits;
+pub use limits::{HalfClosed, Limits};
 pub use link::Lost;
 pub use listener::{ListenError, Listener};
 pub use pool::{Pool, PoolSettings, SendError, Unreached};

@@ -116,7 +116,8 @@ impl Front {
     /// Stops in order and starts anew, on the same store; `meanwhile` goes on beside the stop.
     pub(crate) async fn restarted(self, meanwhile: impl Future<Output = ()>) -> Self {
         soon("the end of the daemon and of what goes on beside it", async {
-            tokio::join!(self.daemon.stop(), meanwhile)
+            let (stopped, ()) = tokio::join!(self.daemon.stop(), meanwhile);
+            stopped.unwrap();
         })
         .await;
         Self::run(self.config, self.dir, self.source).await

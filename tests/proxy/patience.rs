@@ -70,15 +70,16 @@ async fn a_sender_that_hangs_up_does_not_end_what_the_app_does() {
     }
 }
 
-/// A sender that had gone before its claim was decided took its event along: the transport drops what it waited for.
-/// (It still drops a body of several pieces whose end comes together with the sender's.)
+/// A sender that had gone before its claim was decided took its event along, and so did one whose end came together with
+/// the last piece of its body: the transport dropped what it waited for.
 #[tokio::test]
 async fn the_event_of_a_sender_that_half_closes_at_once_is_finished() {
     let mut app = App::start().await;
     for manner in ["wait", "busy"] {
         let front = Front::github(&app, &format!("in_flight = \"{manner}\"\n")).await;
         for number in 0..20 {
-            let event = Event::github(&number.to_string(), "{}");
+            let body = vec![b'a'; usize::try_from(number).unwrap() * 30_000];
+            let event = Event::github(&number.to_string(), body);
             let mut sender = front.sent(&event).await;
             sender.0.shutdown().await.unwrap();
             assert_eq!(app.answers(Reply::ok()).await.attempt(), "1");

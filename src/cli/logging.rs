@@ -6,10 +6,12 @@ use tracing_subscriber::EnvFilter;
 
 /// The variable that chooses what is logged, in the syntax of `tracing_subscriber::EnvFilter`.
 const VARIABLE: &str = "ONCED_LOG";
+/// sled tells of each failure in several lines; ours say the same once.
+const DEFAULT: &str = "info,sled=off";
 
 /// Begins to log.
 pub(super) fn start() {
-    let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new(DEFAULT));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)

@@ -143,57 +143,21 @@ impl Metrics {
     /// The library appends `_total` to the names of counters.
     fn register(&mut self) {
         let registry = &mut self.registry;
-        registry.register(
-            "onced_claims",
-            "Commands on claims by namespace and outcome",
-            self.claims.clone(),
-        );
+        registry.register("onced_claims", "Commands on claims by namespace and outcome", self.claims.clone());
         registry.register(
             "onced_degraded",
             "Answers given from memory while the store was down",
             self.degraded.clone(),
         );
-        registry.register(
-            "onced_late_confirms",
-            "Confirms after the claim had ended",
-            self.late_confirms.clone(),
-        );
-        registry.register(
-            "onced_hooks",
-            "Webhooks by what their sender was told",
-            self.hooks.clone(),
-        );
+        registry.register("onced_late_confirms", "Confirms after the claim had ended", self.late_confirms.clone());
+        registry.register("onced_hooks", "Webhooks by what their sender was told", self.hooks.clone());
         registry.register("onced_attempts", "Hand-overs to apps by outcome", self.attempts.clone());
-        registry.register(
-            "onced_attempt_seconds",
-            "Duration of hand-overs to apps",
-            self.attempt_seconds.clone(),
-        );
-        registry.register(
-            "onced_store_records",
-            "Records by state at the last sweep",
-            self.store_records.clone(),
-        );
-        registry.register(
-            "onced_store_disk_bytes",
-            "Bytes of the store's files",
-            self.store_disk_bytes.clone(),
-        );
-        registry.register(
-            "onced_store_free_bytes",
-            "Free bytes beside the store",
-            self.store_free_bytes.clone(),
-        );
-        registry.register(
-            "onced_commit_seconds",
-            "Duration of commits",
-            self.commit_seconds.clone(),
-        );
-        registry.register(
-            "onced_commit_group_size",
-            "Jobs in one commit",
-            self.commit_group_size.clone(),
-        );
+        registry.register("onced_attempt_seconds", "Duration of hand-overs to apps", self.attempt_seconds.clone());
+        registry.register("onced_store_records", "Records by state at the last sweep", self.store_records.clone());
+        registry.register("onced_store_disk_bytes", "Bytes of the store's files", self.store_disk_bytes.clone());
+        registry.register("onced_store_free_bytes", "Free bytes beside the store", self.store_free_bytes.clone());
+        registry.register("onced_commit_seconds", "Duration of commits", self.commit_seconds.clone());
+        registry.register("onced_commit_group_size", "Jobs in one commit", self.commit_group_size.clone());
         registry.register(
             "onced_sender_clock_skew_seconds",
             "The sender's clock minus ours at its last timestamp",
@@ -206,11 +170,7 @@ impl Metrics {
             self.config_loaded_seconds.clone(),
         );
         let build = Family::<Build, Gauge>::default();
-        build
-            .get_or_create(&Build {
-                version: env!("CARGO_PKG_VERSION"),
-            })
-            .set(1);
+        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
         registry.register("onced_build_info", "The version of this program", build);
     }
 
@@ -236,23 +196,10 @@ mod tests {
     #[test]
     fn the_fixed_names_are_there() {
         let metrics = Metrics::new();
-        metrics
-            .claims
-            .get_or_create(&ByOutcome {
-                namespace: "a".into(),
-                outcome: "claimed",
-            })
-            .inc();
+        metrics.claims.get_or_create(&ByOutcome { namespace: "a".into(), outcome: "claimed" }).inc();
         let text = metrics.render();
-        assert!(
-            text.contains("onced_claims_total{namespace=\"a\",outcome=\"claimed\"} 1"),
-            "{text}"
-        );
-        for name in [
-            "onced_build_info{version=",
-            "onced_swept_total 0",
-            "onced_commit_seconds_count 0",
-        ] {
+        assert!(text.contains("onced_claims_total{namespace=\"a\",outcome=\"claimed\"} 1"), "{text}");
+        for name in ["onced_build_info{version=", "onced_swept_total 0", "onced_commit_seconds_count 0"] {
             assert!(text.contains(name), "{name} is missing in {text}");
         }
     }

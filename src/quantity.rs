@@ -36,10 +36,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
         "d" => 86_400_000,
         _ => return Err(QuantityError::Shape { units: TIME_UNITS }),
     };
-    number
-        .checked_mul(unit_ms)
-        .map(Duration::from_millis)
-        .ok_or(QuantityError::TooLarge)
+    number.checked_mul(unit_ms).map(Duration::from_millis).ok_or(QuantityError::TooLarge)
 }
 
 /// Writes a length of time in the largest unit that keeps it whole: `4d`, `90s`, `1500ms`.
@@ -120,18 +117,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back_as_the_same_length() {
-        for millis in [
-            0,
-            1,
-            999,
-            1_000,
-            1_500,
-            90_000,
-            120_000,
-            3_600_000,
-            345_600_000,
-            u64::MAX,
-        ] {
+        for millis in [0, 1, 999, 1_000, 1_500, 90_000, 120_000, 3_600_000, 345_600_000, u64::MAX] {
             let length = Duration::from_millis(millis);
             assert_eq!(parse_duration(&format_duration(length)), Ok(length));
         }

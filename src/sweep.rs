@@ -66,10 +66,7 @@ pub async fn sweep_once(ledger: &Ledger, metrics: &Metrics, pace: Pace) -> Resul
         }
     }
     for (state, left) in StateName::ALL.into_iter().zip(swept.left) {
-        metrics
-            .store_records
-            .get_or_create(&ByState { state: state.as_str() })
-            .set(left);
+        metrics.store_records.get_or_create(&ByState { state: state.as_str() }).set(left);
     }
     Ok(swept)
 }
@@ -84,12 +81,8 @@ pub async fn run(ledger: Arc<Ledger>, metrics: Arc<Metrics>) {
         }
         match ledger.store().space().await {
             Ok(space) => {
-                metrics
-                    .store_disk_bytes
-                    .set(i64::try_from(space.disk_bytes).unwrap_or(i64::MAX));
-                metrics
-                    .store_free_bytes
-                    .set(i64::try_from(space.free_bytes).unwrap_or(i64::MAX));
+                metrics.store_disk_bytes.set(i64::try_from(space.disk_bytes).unwrap_or(i64::MAX));
+                metrics.store_free_bytes.set(i64::try_from(space.free_bytes).unwrap_or(i64::MAX));
             }
             Err(error) => tracing::debug!(error = %error, "the disk space cannot be read"),
         }

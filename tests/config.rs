@@ -30,9 +30,7 @@ use onced::proxy::RouteSettings;
 
 /// An environment with these variables.
 fn environment(variables: &[(&str, &str)]) -> Environment {
-    let owned = variables
-        .iter()
-        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let owned = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     Environment::new(owned)
 }
 
@@ -55,10 +53,7 @@ fn label_of<'r>(route: &'r RouteSettings, secret: &str) -> Option<&'r str> {
     let mut headers = HeaderMap::new();
     headers.insert("x-hub-signature-256", HeaderValue::try_from(signature).unwrap());
     let verifier = route.sender.verifier.as_ref().expect("the route verifies");
-    let request = Request {
-        headers: &headers,
-        body,
-    };
+    let request = Request { headers: &headers, body };
     match verifier.verify(&request, UnixSeconds(0)) {
         Verification::Verified { secret, .. } => Some(secret),
         Verification::Stale { .. } | Verification::Rejected(_) => None,

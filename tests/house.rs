@@ -12,16 +12,8 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("claim", &[]),
     ("cli", &["claim", "clock", "config", "daemon", "server", "store"]),
     ("clock", &["claim"]),
-    (
-        "config",
-        &[
-            "api", "claim", "daemon", "ledger", "provider", "proxy", "server", "store",
-        ],
-    ),
-    (
-        "daemon",
-        &["api", "clock", "config", "ledger", "proxy", "server", "store", "sweep"],
-    ),
+    ("config", &["api", "claim", "daemon", "ledger", "provider", "proxy", "server", "store"]),
+    ("daemon", &["api", "clock", "config", "ledger", "proxy", "server", "store", "sweep"]),
     ("ledger", &["claim", "clock", "store"]),
     ("metrics", &[]),
     ("provider", &[]),
@@ -34,16 +26,8 @@ const MAY_USE: [(&str, &[&str]); 15] = [
 const LEAVES: [&str; 3] = ["chain", "metrics", "quantity"];
 /// The modules that have no I/O, no clock and no async.
 const PURE: [&str; 2] = ["claim", "provider"];
-const IMPURE: [&str; 8] = [
-    "std::fs",
-    "std::net",
-    "std::thread",
-    "std::time::Instant",
-    "SystemTime",
-    "tokio",
-    ".await",
-    "getrandom",
-];
+const IMPURE: [&str; 8] =
+    ["std::fs", "std::net", "std::thread", "std::time::Instant", "SystemTime", "tokio", ".await", "getrandom"];
 
 /// Every source file below `src`, by the room that it is in.
 fn rooms() -> BTreeMap<String, Vec<(PathBuf, String)>> {
@@ -56,14 +40,7 @@ fn rooms() -> BTreeMap<String, Vec<(PathBuf, String)>> {
                 dirs.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let below = path.strip_prefix(&src).unwrap();
-                let room = below
-                    .iter()
-                    .next()
-                    .unwrap()
-                    .to_str()
-                    .unwrap()
-                    .trim_end_matches(".rs")
-                    .to_owned();
+                let room = below.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned();
                 let text = fs::read_to_string(&path).unwrap();
                 rooms.entry(room).or_default().push((below.to_owned(), text));
             }
@@ -83,19 +60,12 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 fn every_arrow_points_the_way_it_may() {
     let rooms = rooms();
     let known: Vec<_> = MAY_USE.iter().map(|(room, _)| *room).collect();
-    assert_eq!(
-        rooms.keys().map(String::as_str).collect::<Vec<_>>(),
-        known,
-        "a new room belongs into the table"
-    );
+    assert_eq!(rooms.keys().map(String::as_str).collect::<Vec<_>>(), known, "a new room belongs into the table");
     let mut arrows = 0;
     for (room, may) in MAY_USE {
         for (path, text) in &rooms[room] {
             for used in code(text).flat_map(|line| line.split("crate::").skip(1)) {
-                let used: String = used
-                    .chars()
-                    .take_while(|c| c.is_ascii_lowercase() || *c == '_')
-                    .collect();
+                let used: String = used.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
                 let fine = used == room || may.contains(&used.as_str()) || LEAVES.contains(&used.as_str());
                 assert!(fine || used.is_empty(), "{} uses crate::{used}", path.display());
                 arrows += 1;
@@ -111,16 +81,8 @@ fn sled_and_bincode_stay_in_the_store_and_hyper_in_the_transport() {
         for (path, text) in files {
             for line in code(&text) {
                 let says = |name: &str| line.contains(&format!("{name}::")) || line.contains(&format!("use {name}"));
-                assert!(
-                    room == "store" || !says("sled") && !says("bincode"),
-                    "{}: {line}",
-                    path.display()
-                );
-                assert!(
-                    room == "server" || !says("hyper") && !says("hyper_util"),
-                    "{}: {line}",
-                    path.display()
-                );
+                assert!(room == "store" || !says("sled") && !says("bincode"), "{}: {line}", path.display());
+                assert!(room == "server" || !says("hyper") && !says("hyper_util"), "{}: {line}", path.display());
             }
         }
     }
@@ -149,11 +111,7 @@ fn the_wall_clock_is_read_in_one_place() {
     for (room, files) in rooms() {
         for (path, text) in files {
             let reads = code(&text).any(|line| line.contains("SystemTime::now"));
-            assert!(
-                !reads || path == Path::new("clock/source.rs"),
-                "{room}: {}",
-                path.display()
-            );
+            assert!(!reads || path == Path::new("clock/source.rs"), "{room}: {}", path.display());
         }
     }
 }

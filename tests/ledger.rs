@@ -36,16 +36,9 @@ impl House {
     }
 
     fn try_open(&self) -> Result<Arc<Ledger>, OpenError> {
-        let settings = StoreSettings {
-            sync: self.sync,
-            ..StoreSettings::for_dir(self.dir.path().join("store"))
-        };
+        let settings = StoreSettings { sync: self.sync, ..StoreSettings::for_dir(self.dir.path().join("store")) };
         let store = Store::open(settings, Source::manual(&self.time), false, Arc::clone(&self.metrics))?;
-        Ok(Arc::new(Ledger::new(
-            store,
-            LedgerSettings::default(),
-            Arc::clone(&self.metrics),
-        )))
+        Ok(Arc::new(Ledger::new(store, LedgerSettings::default(), Arc::clone(&self.metrics))))
     }
 
     fn advance_ms(&self, millis: u64) {
@@ -63,20 +56,12 @@ fn token(number: u64) -> Token {
 
 fn claim(number: u64, ttl_ms: u64) -> Ask {
     let processing_ttl = ProcessingTtl::new(Duration::from_millis(ttl_ms)).ok();
-    Ask::Claim(AskClaim {
-        token: Some(token(number)),
-        processing_ttl,
-        ..AskClaim::default()
-    })
+    Ask::Claim(AskClaim { token: Some(token(number)), processing_ttl, ..AskClaim::default() })
 }
 
 fn confirm(number: u64, ttl_ms: u64) -> Ask {
     let confirmed_ttl = ConfirmedTtl::new(Duration::from_millis(ttl_ms)).ok();
-    Ask::Confirm {
-        token: Some(token(number)),
-        confirmed_ttl,
-        result: None,
-    }
+    Ask::Confirm { token: Some(token(number)), confirmed_ttl, result: None }
 }
 
 async fn outcome(ledger: &Ledger, id: &str, ask: Ask) -> Outcome {
@@ -125,10 +110,7 @@ async fn ten_thousand_random_steps_agree_with_a_plain_map() {
             11..15 => Ask::Release { token: token(number) },
             15..17 => {
                 let processing_ttl = ProcessingTtl::new(Duration::from_millis(random.u64(1..3_000))).ok();
-                Ask::Extend {
-                    token: token(number),
-                    processing_ttl,
-                }
+                Ask::Extend { token: token(number), processing_ttl }
             }
             17 => Ask::Forget,
             18 if random.u8(0..40) == 0 => {
@@ -152,11 +134,7 @@ async fn ten_thousand_random_steps_agree_with_a_plain_map() {
         if let Outcome::Claimed(claimed) = &got
             && !claimed.repeated
         {
-            assert!(
-                claimed.fence > fence,
-                "step {step}: the fence went from {fence} to {}",
-                claimed.fence
-            );
+            assert!(claimed.fence > fence, "step {step}: the fence went from {fence} to {}", claimed.fence);
             fence = claimed.fence;
         }
         let command = onced_command(ask);
@@ -169,11 +147,7 @@ async fn ten_thousand_random_steps_agree_with_a_plain_map() {
             onced::claim::Change::Remove => drop(model.remove(&id)),
         }
         let read = ledger.read(key(&id)).await.unwrap().record;
-        assert_eq!(
-            standing(read.as_ref(), now),
-            standing(model.get(&id), now),
-            "step {step} on {id}"
-        );
+        assert_eq!(standing(read.as_ref(), now), standing(model.get(&id), now), "step {step} on {id}");
     }
 }
 
@@ -193,20 +167,13 @@ fn onced_command(ask: Ask) -> onced::claim::Command {
             fingerprint: claim.fingerprint,
             owner: claim.owner,
         }),
-        Ask::Confirm {
-            token,
-            confirmed_ttl,
-            result,
-        } => Command::Confirm(Confirm {
-            token,
-            confirmed_ttl: confirmed_ttl.unwrap_or(defaults.confirmed_ttl),
-            result,
-        }),
+        Ask::Confirm { token, confirmed_ttl, result } => {
+            Command::Confirm(Confirm { token, confirmed_ttl: confirmed_ttl.unwrap_or(defaults.confirmed_ttl), result })
+        }
         Ask::Release { token } => Command::Release { token },
-        Ask::Extend { token, processing_ttl } => Command::Extend {
-            token,
-            processing_ttl: processing_ttl.unwrap_or(defaults.processing_ttl),
-        },
+        Ask::Extend { token, processing_ttl } => {
+            Command::Extend { token, processing_ttl: processing_ttl.unwrap_or(defaults.processing_ttl) }
+        }
         Ask::Forget => Command::Forget,
     }
 }
@@ -218,10 +185,7 @@ async fn a_waiter_gets_the_key_the_moment_it_is_released_and_the_others_go_on_wa
     outcome(&ledger, "k", claim(0, 60_000)).await;
     let wait = |number: u64| {
         let ledger = Arc::clone(&ledger);
-        let claim = AskClaim {
-            token: Some(token(number)),
-            ..AskClaim::default()
-        };
+        let claim = AskClaim { token: Some(token(number)), ..AskClaim::default() };
         tokio::spawn(async move { ledger.claim_waiting(key("k"), claim, Duration::from_secs(30)).await })
     };
     let mut waiters: Vec<_> = (1..=3).map(wait).collect();
@@ -229,22 +193,13 @@ async fn a_waiter_gets_the_key_the_moment_it_is_released_and_the_others_go_on_wa
     let (first, index, rest) = first_of(waiters).await;
     waiters = rest;
     let (answer, mut grant) = first.unwrap();
-    assert!(
-        matches!(answer.outcome, Outcome::Claimed(ref claimed) if claimed.attempt == 2),
-        "{answer:?}"
-    );
+    assert!(matches!(answer.outcome, Outcome::Claimed(ref claimed) if claimed.attempt == 2), "{answer:?}");
     grant.as_mut().unwrap().keep();
-    assert!(
-        waiters.iter().all(|waiter| !waiter.is_finished()),
-        "{index} took it, the others wait"
-    );
+    assert!(waiters.iter().all(|waiter| !waiter.is_finished()), "{index} took it, the others wait");
     outcome(&ledger, "k", confirm(9, 60_000)).await;
     for waiter in waiters {
         let (answer, grant) = waiter.await.unwrap().unwrap();
-        assert!(
-            matches!(answer.outcome, Outcome::Done(_)) && grant.is_none(),
-            "{answer:?}"
-        );
+        assert!(matches!(answer.outcome, Outcome::Done(_)) && grant.is_none(), "{answer:?}");
     }
 }
 
@@ -269,15 +224,8 @@ async fn a_waiter_gets_the_key_when_its_holder_expires_and_gives_up_when_its_wai
     outcome(&ledger, "k", claim(0, 5_000)).await;
     let wait = |number: u64, seconds: u64| {
         let ledger = Arc::clone(&ledger);
-        let claim = AskClaim {
-            token: Some(token(number)),
-            ..AskClaim::default()
-        };
-        tokio::spawn(async move {
-            ledger
-                .claim_waiting(key("k"), claim, Duration::from_secs(seconds))
-                .await
-        })
+        let claim = AskClaim { token: Some(token(number)), ..AskClaim::default() };
+        tokio::spawn(async move { ledger.claim_waiting(key("k"), claim, Duration::from_secs(seconds)).await })
     };
     let short = wait(1, 2);
     let long = wait(2, 10);
@@ -315,12 +263,7 @@ async fn the_sweep_removes_what_is_gone_and_nothing_else() {
     assert_eq!((first.removed, first.left), (2_500, [0, 10, 10]));
     let second = sweep_once(&ledger, &house.metrics, Pace::Straight).await.unwrap();
     assert_eq!((second.removed, second.left), (0, [0, 10, 10]));
-    assert!(
-        house
-            .metrics
-            .render()
-            .contains("onced_store_records{state=\"done\"} 10")
-    );
+    assert!(house.metrics.render().contains("onced_store_records{state=\"done\"} 10"));
     assert!(house.metrics.render().contains("onced_swept_total 2500"));
 }
 
@@ -329,18 +272,10 @@ async fn a_list_gives_every_record_once_page_by_page() {
     let house = House::new();
     let ledger = house.open();
     for number in 0..25 {
-        let ask = if number % 2 == 0 {
-            claim(0, 60_000)
-        } else {
-            confirm(0, 60_000)
-        };
+        let ask = if number % 2 == 0 { claim(0, 60_000) } else { confirm(0, 60_000) };
         outcome(&ledger, &format!("k{number}"), ask).await;
     }
-    let mut selection = Selection {
-        limit: 4,
-        state: Some(StateName::Done),
-        ..Selection::default()
-    };
+    let mut selection = Selection { limit: 4, state: Some(StateName::Done), ..Selection::default() };
     let mut seen = std::collections::HashSet::new();
     loop {
         let page = ledger.list(selection.clone()).await.unwrap();
@@ -352,11 +287,7 @@ async fn a_list_gives_every_record_once_page_by_page() {
         selection.after = Some(next);
     }
     assert_eq!(seen.len(), 12);
-    let other = Selection {
-        namespace: Namespace::parse("b").ok(),
-        limit: 4,
-        ..Selection::default()
-    };
+    let other = Selection { namespace: Namespace::parse("b").ok(), limit: 4, ..Selection::default() };
     assert!(ledger.list(other).await.unwrap().records.is_empty());
 }
 
@@ -370,41 +301,23 @@ async fn lifetimes_hold_over_restarts_whatever_the_wall_clock_says() {
         outcome(&ledger, "done", confirm(0, 72 * 3_600_000)).await;
         house.time.step_wall(step);
         house.advance_ms(10_000);
-        assert!(matches!(
-            outcome(&ledger, "held", claim(1, 60_000)).await,
-            Outcome::InProgress { .. }
-        ));
+        assert!(matches!(outcome(&ledger, "held", claim(1, 60_000)).await, Outcome::InProgress { .. }));
         close(ledger).await;
         house.time.step_wall(-step);
         let mut ledger = house.open();
         house.advance_ms(49_000);
-        assert!(matches!(
-            outcome(&ledger, "held", claim(1, 60_000)).await,
-            Outcome::InProgress { .. }
-        ));
+        assert!(matches!(outcome(&ledger, "held", claim(1, 60_000)).await, Outcome::InProgress { .. }));
         house.advance_ms(1_000);
-        assert!(matches!(
-            outcome(&ledger, "held", claim(1, 60_000)).await,
-            Outcome::Claimed(_)
-        ));
-        assert!(matches!(
-            outcome(&ledger, "done", claim(1, 60_000)).await,
-            Outcome::Done(_)
-        ));
+        assert!(matches!(outcome(&ledger, "held", claim(1, 60_000)).await, Outcome::Claimed(_)));
+        assert!(matches!(outcome(&ledger, "done", claim(1, 60_000)).await, Outcome::Done(_)));
         close(ledger).await;
         // A reboot with a wall clock that is far off: the finished key is remembered, the held one is not stuck.
         house.time.step_wall(step);
         house.time.reboot("boot-2");
         ledger = house.open();
-        assert!(matches!(
-            outcome(&ledger, "done", claim(1, 60_000)).await,
-            Outcome::Done(_)
-        ));
+        assert!(matches!(outcome(&ledger, "done", claim(1, 60_000)).await, Outcome::Done(_)));
         house.advance_ms(60_000);
-        assert!(matches!(
-            outcome(&ledger, "held", claim(2, 60_000)).await,
-            Outcome::Claimed(_)
-        ));
+        assert!(matches!(outcome(&ledger, "held", claim(2, 60_000)).await, Outcome::Claimed(_)));
     }
 }
 
@@ -416,36 +329,12 @@ async fn close(ledger: Arc<Ledger>) {
 async fn a_directory_that_does_not_fit_together_is_refused_with_a_way_out() {
     type Spoil = fn(&std::path::Path);
     let rows: [(&str, Spoil, &str); 6] = [
-        (
-            "newer",
-            |dir| std::fs::write(dir.join("format"), "onced store, format 2\n").unwrap(),
-            "has format 2",
-        ),
-        (
-            "no mark",
-            |dir| std::fs::remove_file(dir.join("mark")).unwrap(),
-            "mark is missing",
-        ),
-        (
-            "bad mark",
-            |dir| std::fs::write(dir.join("mark"), "{}").unwrap(),
-            "mark is damaged",
-        ),
-        (
-            "no records",
-            |dir| std::fs::remove_dir_all(dir.join("records")).unwrap(),
-            "records is missing",
-        ),
-        (
-            "no format",
-            |dir| std::fs::remove_file(dir.join("format")).unwrap(),
-            "format is missing",
-        ),
-        (
-            "lost tail",
-            |dir| std::fs::remove_dir_all(dir.join("records")).unwrap(),
-            "but commit",
-        ),
+        ("newer", |dir| std::fs::write(dir.join("format"), "onced store, format 2\n").unwrap(), "has format 2"),
+        ("no mark", |dir| std::fs::remove_file(dir.join("mark")).unwrap(), "mark is missing"),
+        ("bad mark", |dir| std::fs::write(dir.join("mark"), "{}").unwrap(), "mark is damaged"),
+        ("no records", |dir| std::fs::remove_dir_all(dir.join("records")).unwrap(), "records is missing"),
+        ("no format", |dir| std::fs::remove_file(dir.join("format")).unwrap(), "format is missing"),
+        ("lost tail", |dir| std::fs::remove_dir_all(dir.join("records")).unwrap(), "but commit"),
     ];
     for (name, spoil, text) in rows {
         let house = House::new();

@@ -58,11 +58,7 @@ const OWN: [(&str, &str, Result<&str, &str>); 9] = [
         "248fc322f13828d1393874c632c8d9ed07641e99eb1ec2c24104c5b75e5cf0d8",
         Err("NotJson"),
     ),
-    (
-        "",
-        "aecfba0e15110613e790be285de0a4493f328f96b1a0a281d0c3542e2866f262",
-        Err("NotJson"),
-    ),
+    ("", "aecfba0e15110613e790be285de0a4493f328f96b1a0a281d0c3542e2866f262", Err("NotJson")),
     (
         "7b226964223a22652d3761222c226964223a22652d3762227d",
         "26084f441a2bfec0aac1a496d6107b19265d600e84bb5cd2b0472f1ae18da89d",
@@ -73,11 +69,7 @@ const OWN: [(&str, &str, Result<&str, &str>); 9] = [
         "8ae7fd2ffb48d9cd66cf0e4d086e6058da66a31bb49a1f894af2ff5dc48ede87",
         Ok("9007199254740993"),
     ),
-    (
-        "efbbbf7b226964223a22652d39227d",
-        "66c96f3ae95820dddb403dedac70f2845251b3b776dea631b62e270973baf942",
-        Ok("e-9"),
-    ),
+    ("efbbbf7b226964223a22652d39227d", "66c96f3ae95820dddb403dedac70f2845251b3b776dea631b62e270973baf942", Ok("e-9")),
 ];
 
 /// The built-in profiles, and those of `data/profiles` defined beside them.
@@ -88,9 +80,7 @@ fn profiles() -> Profiles {
         let path = entry.unwrap().path();
         let profile: Profile = toml::from_str(&std::fs::read_to_string(&path).unwrap())
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        profiles
-            .define(path.file_stem().unwrap().to_str().unwrap(), profile)
-            .unwrap();
+        profiles.define(path.file_stem().unwrap().to_str().unwrap(), profile).unwrap();
     }
     profiles
 }
@@ -101,10 +91,7 @@ fn vectors() -> Vec<Vector> {
 }
 
 fn header_map(lines: &BTreeMap<String, String>) -> HeaderMap {
-    lines
-        .iter()
-        .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
-        .collect()
+    lines.iter().map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())).collect()
 }
 
 fn verifier(profile: &Profile, secret: &str, tolerance_seconds: Option<u64>) -> Verifier {
@@ -120,10 +107,7 @@ fn published_vectors_come_out_as_published() {
         let case = format!("{}: {} ({})", vector.id, vector.description, vector.source);
         let profile = profiles.find(&vector.profile).unwrap();
         let headers = header_map(&vector.headers);
-        let request = Request {
-            headers: &headers,
-            body: vector.body.as_bytes(),
-        };
+        let request = Request { headers: &headers, body: vector.body.as_bytes() };
         let verifier = verifier(profile, &vector.secret, vector.tolerance_seconds);
         let outcome = match verifier.verify(&request, UnixSeconds(vector.now)) {
             Verification::Verified { .. } => "valid",
@@ -158,16 +142,9 @@ fn a_valid_vector_fails_with_any_byte_of_its_body_changed() {
         let mut body = vector.body.clone().into_bytes();
         for position in 0..body.len() {
             body[position] ^= 1;
-            let request = Request {
-                headers: &headers,
-                body: &body,
-            };
+            let request = Request { headers: &headers, body: &body };
             let outcome = verifier.verify(&request, UnixSeconds(vector.now));
-            assert!(
-                matches!(outcome, Verification::Rejected(_)),
-                "{} byte {position}",
-                vector.id
-            );
+            assert!(matches!(outcome, Verification::Rejected(_)), "{} byte {position}", vector.id);
             body[position] ^= 1;
             flips += 1;
         }
@@ -184,19 +161,9 @@ fn our_own_bodies_are_verified_as_raw_bytes_and_keyed_by_their_documented_rule()
         let bytes = hex::decode(body).unwrap();
         let signature = format!("sha256={mac}").parse().unwrap();
         let headers = HeaderMap::from_iter([(HeaderName::from_static("x-hub-signature-256"), signature)]);
-        let request = Request {
-            headers: &headers,
-            body: &bytes,
-        };
+        let request = Request { headers: &headers, body: &bytes };
         let outcome = github.verify(&request, UnixSeconds(0));
-        assert_eq!(
-            outcome,
-            Verification::Verified {
-                secret: "the secret",
-                skew_seconds: None
-            },
-            "{body}"
-        );
+        assert_eq!(outcome, Verification::Verified { secret: "the secret", skew_seconds: None }, "{body}");
         let id = match source.find(&request) {
             Identity::Known(id) => Ok(id.key_text()),
             Identity::Missing(reason) => Err(format!("{reason:?}")),
@@ -212,18 +179,6 @@ fn the_stripe_form_of_our_first_body_is_verified() {
     let signature = "t=1700000000,v1=aa5bd687e1ce21e9c9f5822c375816fec5e6bbc2168d7b14cf98a96d4367b86a";
     let headers = HeaderMap::from_iter([(HeaderName::from_static("stripe-signature"), signature.parse().unwrap())]);
     let verifier = verifier(profiles().find("stripe").unwrap(), OWN_SECRET, None);
-    let outcome = verifier.verify(
-        &Request {
-            headers: &headers,
-            body: &body,
-        },
-        UnixSeconds(1_700_000_003),
-    );
-    assert_eq!(
-        outcome,
-        Verification::Verified {
-            secret: "the secret",
-            skew_seconds: Some(3)
-        }
-    );
+    let outcome = verifier.verify(&Request { headers: &headers, body: &body }, UnixSeconds(1_700_000_003));
+    assert_eq!(outcome, Verification::Verified { secret: "the secret", skew_seconds: Some(3) });
 }

@@ -32,18 +32,11 @@ until (exec 3<>/dev/tcp/127.0.0.1/3000) 2>/dev/null; do :; done
 fn blocks(readme: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
     let starts = readme.split(fence.as_str()).skip(1);
-    starts
-        .map(|rest| rest.split("```").next().unwrap().to_owned())
-        .collect()
+    starts.map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
 }
 
 fn is_missing(tool: &str) -> bool {
-    let missing = Command::new("sh")
-        .args(["-c", &format!("command -v {tool}")])
-        .output()
-        .unwrap()
-        .stdout
-        .is_empty();
+    let missing = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output().unwrap().stdout.is_empty();
     if missing {
         assert!(std::env::var_os("CI").is_none(), "{tool} is not installed");
         println!("skipped: {tool} is not installed");
@@ -59,19 +52,14 @@ fn every_command_of_the_readme_prints_what_it_promises() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("app.py"), APP).unwrap();
-    let [config] = &blocks(&readme, "toml")[..] else {
-        panic!("one config")
-    };
+    let [config] = &blocks(&readme, "toml")[..] else { panic!("one config") };
     fs::write(dir.path().join("github.toml"), config).unwrap();
     let (script, promises) = script(&blocks(&readme, "sh"));
     fs::write(dir.path().join("script.sh"), script).unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_onced")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("unshare");
-    shell
-        .args(["--map-root-user", "--net", "bash", "script.sh"])
-        .current_dir(dir.path())
-        .env("PATH", path);
+    shell.args(["--map-root-user", "--net", "bash", "script.sh"]).current_dir(dir.path()).env("PATH", path);
     let output = shell.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -39,10 +39,7 @@ fn run(program: &str, arguments: &[&str]) -> Option<Output> {
 fn unit_of_the_built_program(directory: &TempDir) -> String {
     let built = format!("ExecStart={} serve", env!("CARGO_BIN_EXE_onced"));
     let text = unit().replace("ExecStart=/usr/bin/onced serve", &built);
-    assert!(
-        text.contains(&built),
-        "the unit starts another program than /usr/bin/onced"
-    );
+    assert!(text.contains(&built), "the unit starts another program than /usr/bin/onced");
     let path = directory.path().join("onced.service");
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
@@ -82,10 +79,7 @@ fn the_account_is_what_systemd_sysusers_takes() {
         return;
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("Creating user 'onced'"),
-        "{said}"
-    );
+    assert!(output.status.success() && said.contains("Creating user 'onced'"), "{said}");
 }
 
 /// systemd would otherwise kill what the drain still waits for.
@@ -95,10 +89,7 @@ fn systemd_waits_longer_than_the_default_drain() {
                 event_id = { header = \"Id\" }\n";
     let config = config::parse(text, Path::new("a.toml"), &Environment::default()).unwrap();
     let unit = unit();
-    let stop = unit
-        .lines()
-        .find_map(|line| line.strip_prefix("TimeoutStopSec="))
-        .unwrap();
+    let stop = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")).unwrap();
     let stop = parse_duration(&format!("{stop}s")).unwrap();
     assert!(stop > config.shutdown.drain + Duration::from_secs(5), "{stop:?}");
 }

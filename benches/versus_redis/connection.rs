@@ -106,10 +106,7 @@ impl Connection {
             }
             match self.socket.read(&mut self.incoming[self.filled..]) {
                 Ok(0) => {
-                    return Err(io::Error::new(
-                        ErrorKind::UnexpectedEof,
-                        "the server closed the connection",
-                    ));
+                    return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection"));
                 }
                 Ok(length) => self.filled += length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,

@@ -30,9 +30,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// A fresh directory, removed when dropped.
     pub(crate) fn fresh_directory(&self) -> std::io::Result<TempDir> {
-        tempfile::Builder::new()
-            .prefix("versus_redis-")
-            .tempdir_in(&self.directory)
+        tempfile::Builder::new().prefix("versus_redis-").tempdir_in(&self.directory)
     }
 }
 
@@ -59,11 +57,7 @@ impl Duel {
         let batch = self.round.keys();
         let directory = plan.fresh_directory()?;
         let server = Server::onced(directory.path(), self.durability, &format!("{CLAIM_TTL_S}s"))?;
-        let host = if plan.unix {
-            "localhost".to_owned()
-        } else {
-            server.address.to_string()
-        };
+        let host = if plan.unix { "localhost".to_owned() } else { server.address.to_string() };
         let mut onced = Rival::new("onced", server, Box::new(Onced::new(host, batch)));
 
         let redis_directory = plan.fresh_directory()?;
@@ -105,35 +99,14 @@ struct Rival {
 
 impl Rival {
     fn new(name: &'static str, server: Server, dialect: Box<dyn Dialect>) -> Self {
-        let figures = Figures {
-            rates: Vec::new(),
-            latencies: Histogram::new(),
-            refused: 0,
-            first_refusal: None,
-        };
-        Self {
-            name,
-            server,
-            dialect,
-            keys: Keys::new(),
-            figures,
-        }
+        let figures = Figures { rates: Vec::new(), latencies: Histogram::new(), refused: 0, first_refusal: None };
+        Self { name, server, dialect, keys: Keys::new(), figures }
     }
 
     fn run(&mut self, duel: Duel, plan: &Plan) -> Result<(), Box<dyn Error>> {
-        let Duel {
-            round,
-            durability,
-            connections,
-        } = duel;
+        let Duel { round, durability, connections } = duel;
         let target = &self.server.target(plan.unix);
-        let load = Load {
-            target,
-            dialect: &*self.dialect,
-            round,
-            connections,
-            until: plan.until,
-        };
+        let load = Load { target, dialect: &*self.dialect, round, connections, until: plan.until };
         let rival = self.name;
         let tally = load.run(&mut self.keys).map_err(|source| RunError { rival, source })?;
         self.figures.add(tally);
@@ -145,11 +118,7 @@ impl Rival {
     fn check_keys_written(&self) -> Result<(), Box<dyn Error>> {
         let written = redis::keys_written(self.server.address)?;
         let granted = self.keys.taken() - self.figures.refused;
-        if written == granted {
-            Ok(())
-        } else {
-            Err(format!("redis holds {written} keys of {granted} granted").into())
-        }
+        if written == granted { Ok(()) } else { Err(format!("redis holds {written} keys of {granted} granted").into()) }
     }
 }
 

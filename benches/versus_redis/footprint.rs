@@ -61,11 +61,7 @@ fn print_size(server: &Server, directory: &Path, claims: u64, empty: u64) -> Res
     let resident = resident_bytes(server.pid())?;
     let disk = disk_bytes(&directory.join("store"))?;
     let (memory_each, disk_each) = (resident.saturating_sub(empty) / claims, disk / claims);
-    println!(
-        "  memory   {}, {memory_each} B a claim above the {} when empty",
-        bytes(resident),
-        bytes(empty)
-    );
+    println!("  memory   {}, {memory_each} B a claim above the {} when empty", bytes(resident), bytes(empty));
     println!("  disk     {}, {disk_each} B a claim", bytes(disk));
     Ok(())
 }

@@ -17,10 +17,7 @@ pub(crate) struct Histogram {
 
 impl Histogram {
     pub(crate) fn new() -> Self {
-        Self {
-            counts: vec![0; bucket(LONGEST_US) + 1],
-            total: 0,
-        }
+        Self { counts: vec![0; bucket(LONGEST_US) + 1], total: 0 }
     }
 
     pub(crate) fn record(&mut self, latency: Duration) {

@@ -61,19 +61,12 @@ pub(crate) struct Template {
 impl Template {
     pub(crate) fn new(text: &str) -> Self {
         let holes = text.match_indices(PLACEHOLDER).map(|(at, _)| at).collect();
-        Self {
-            text: text.into(),
-            holes,
-        }
+        Self { text: text.into(), holes }
     }
 
     /// Appends the request for `keys`, one for each hole.
     pub(crate) fn fill(&self, keys: &[Key], out: &mut Vec<u8>) {
-        assert_eq!(
-            keys.len(),
-            self.holes.len(),
-            "a request asks for as many keys as it has holes"
-        );
+        assert_eq!(keys.len(), self.holes.len(), "a request asks for as many keys as it has holes");
         let start = out.len();
         out.extend_from_slice(&self.text);
         for (hole, key) in self.holes.iter().zip(keys) {

@@ -177,23 +177,8 @@ impl<'a> Run<'a> {
             Until::Rounds(rounds) => (now, None, rounds, Duration::ZERO),
         };
         let latencies = Histogram::new();
-        let tally = Tally {
-            measured: 0,
-            elapsed,
-            latencies,
-            refused: 0,
-            first_refusal: None,
-        };
-        Self {
-            load,
-            keys,
-            begin,
-            end,
-            rounds_left,
-            in_flight: 0,
-            fresh: Vec::new(),
-            tally,
-        }
+        let tally = Tally { measured: 0, elapsed, latencies, refused: 0, first_refusal: None };
+        Self { load, keys, begin, end, rounds_left, in_flight: 0, fresh: Vec::new(), tally }
     }
 
     /// Sends a claim of fresh keys, unless the run is over.
@@ -232,9 +217,7 @@ impl<'a> Run<'a> {
 
     fn confirm(&mut self, connection: &mut Connection) -> Result<(), LoadError> {
         let mut request = Vec::new();
-        self.load
-            .dialect
-            .confirm(&connection.key, connection.received(), &mut request)?;
+        self.load.dialect.confirm(&connection.key, connection.received(), &mut request)?;
         connection.forget_received();
         connection.outgoing().append(&mut request);
         connection.send()?;

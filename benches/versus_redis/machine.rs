@@ -38,12 +38,7 @@ impl Machine {
 
     /// One line for the top of the report.
     pub(crate) fn describe(&self, directory: &Path) -> String {
-        let Self {
-            cores,
-            kernel,
-            filesystem,
-            synced_write,
-        } = self;
+        let Self { cores, kernel, filesystem, synced_write } = self;
         let (micros, directory) = (synced_write.as_micros(), directory.display());
         format!(
             "{cores} cores · Linux {kernel} · data on {filesystem} in {directory}, where 4 KiB are synced in {micros} µs"
@@ -61,9 +56,7 @@ fn filesystem(directory: &Path) -> io::Result<String> {
     });
     let holding = mounts.filter(|(point, _)| directory.starts_with(point));
     let deepest = holding.max_by_key(|(point, _)| point.components().count());
-    deepest
-        .map(|(_, kind)| kind.to_owned())
-        .ok_or_else(|| ErrorKind::NotFound.into())
+    deepest.map(|(_, kind)| kind.to_owned()).ok_or_else(|| ErrorKind::NotFound.into())
 }
 
 /// The median time of appending 4 KiB and syncing them.
@@ -85,13 +78,8 @@ fn synced_write(directory: &Path) -> io::Result<Duration> {
 /// Bytes of memory a process holds.
 pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let kib = status.lines().find_map(|line| {
-        line.strip_prefix("VmRSS:")?
-            .trim()
-            .strip_suffix(" kB")?
-            .parse::<u64>()
-            .ok()
-    });
+    let kib =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     kib.map(|kib| kib * 1024).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
@@ -101,11 +89,7 @@ pub(crate) fn disk_bytes(directory: &Path) -> io::Result<u64> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let metadata = entry.metadata()?;
-        total += if metadata.is_dir() {
-            disk_bytes(&entry.path())?
-        } else {
-            metadata.blocks() * 512
-        };
+        total += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * 512 };
     }
     Ok(total)
 }

@@ -78,11 +78,7 @@ struct Options {
 fn main() -> ExitCode {
     let asked = |flag| env::args().any(|argument| argument == flag);
     // A test run passes the flags of the test harness too, which mean nothing here.
-    let result = if asked("--bench") && !asked("--test") {
-        bench(&Options::parse())
-    } else {
-        smoke()
-    };
+    let result = if asked("--bench") && !asked("--test") { bench(&Options::parse()) } else { smoke() };
     let Err(error) = result else { return ExitCode::SUCCESS };
     eprint!("error: {error}");
     let mut cause = error.source();
@@ -105,21 +101,9 @@ fn bench(options: &Options) -> Result<(), Box<dyn Error>> {
     let redis = print_rivals();
     let (runs, seconds) = if options.quick { (3, 1) } else { (5, 3) };
     let measured = Duration::from_secs(seconds);
-    println!(
-        "{runs} runs of {seconds} s each, by turns, over {}\n",
-        if options.unix { "Unix sockets" } else { "TCP" }
-    );
-    let until = Until::Elapsed {
-        warm_up: WARM_UP,
-        measured,
-    };
-    let plan = Plan {
-        directory: options.dir.clone(),
-        unix: options.unix,
-        runs,
-        until,
-        redis,
-    };
+    println!("{runs} runs of {seconds} s each, by turns, over {}\n", if options.unix { "Unix sockets" } else { "TCP" });
+    let until = Until::Elapsed { warm_up: WARM_UP, measured };
+    let plan = Plan { directory: options.dir.clone(), unix: options.unix, runs, until, redis };
 
     duels(&plan, &options.rows())?;
     if options.claims > 0 {
@@ -138,20 +122,10 @@ fn smoke() -> Result<(), Box<dyn Error>> {
         (Round::Pair, Durability::Always),
         (Round::Batch(BATCH), Durability::Always),
     ];
-    let rows = rows.map(|(round, durability)| Duel {
-        round,
-        durability,
-        connections,
-    });
+    let rows = rows.map(|(round, durability)| Duel { round, durability, connections });
     for unix in [false, true] {
         let until = Until::Rounds(SMOKE_ROUNDS);
-        let plan = Plan {
-            directory: env!("CARGO_TARGET_TMPDIR").into(),
-            unix,
-            runs: 1,
-            until,
-            redis,
-        };
+        let plan = Plan { directory: env!("CARGO_TARGET_TMPDIR").into(), unix, runs: 1, until, redis };
         duels(&plan, &rows)?;
         footprint::measure(&plan, SMOKE_CLAIMS)?;
     }
@@ -171,20 +145,12 @@ fn print_rivals() -> bool {
 
 impl Options {
     fn rows(&self) -> Vec<Duel> {
-        let rounds = [
-            (Round::Claim, true),
-            (Round::Pair, self.pairs),
-            (Round::Batch(BATCH), self.batch),
-        ];
+        let rounds = [(Round::Claim, true), (Round::Pair, self.pairs), (Round::Batch(BATCH), self.batch)];
         let mut rows = Vec::new();
         for (round, _) in rounds.into_iter().filter(|(_, wanted)| *wanted) {
             for durability in [Durability::Always, Durability::Interval] {
                 let connections = self.connections.iter().map(|connections| connections.get());
-                rows.extend(connections.map(|connections| Duel {
-                    round,
-                    durability,
-                    connections,
-                }));
+                rows.extend(connections.map(|connections| Duel { round, durability, connections }));
             }
         }
         rows
@@ -200,9 +166,5 @@ fn duels(plan: &Plan, rows: &[Duel]) -> Result<(), Box<dyn Error>> {
         report::print_row(*duel, &onced, redis.as_ref());
         refused += onced.refused + redis.map_or(0, |redis| redis.refused);
     }
-    if refused == 0 {
-        Ok(())
-    } else {
-        Err(format!("{refused} keys were refused").into())
-    }
+    if refused == 0 { Ok(()) } else { Err(format!("{refused} keys were refused").into()) }
 }

@@ -32,11 +32,7 @@ impl Onced {
             let body = format!(r#"{{"commands":[{}]}}"#, vec![command; batch].join(","));
             post(&host, "/v1/batch", &body)
         };
-        Self {
-            host,
-            claim: Template::new(&claim),
-            batch,
-        }
+        Self { host, claim: Template::new(&claim), batch }
     }
 }
 
@@ -48,14 +44,9 @@ impl Dialect for Onced {
     /// Confirms with the token of the claim's answer, as an app does.
     fn confirm(&self, key: &Key, claimed: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
         let text = |bytes| std::str::from_utf8(bytes).map_err(|_| Malformed("not UTF-8"));
-        let (_, rest) = text(claimed)?
-            .split_once(r#""token":""#)
-            .ok_or(Malformed("a claim without a token"))?;
+        let (_, rest) = text(claimed)?.split_once(r#""token":""#).ok_or(Malformed("a claim without a token"))?;
         let (token, _) = rest.split_once('"').ok_or(Malformed("an unfinished token"))?;
-        let body = format!(
-            r#"{{"namespace":"{NAMESPACE}","key":"{}","token":"{token}"}}"#,
-            text(key)?
-        );
+        let body = format!(r#"{{"namespace":"{NAMESPACE}","key":"{}","token":"{token}"}}"#, text(key)?);
         out.extend_from_slice(post(&self.host, "/v1/confirm", &body).as_bytes());
         Ok(())
     }
@@ -100,11 +91,7 @@ impl<'a> Answer<'a> {
 fn content_length(line: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"content-length:";
     let (name, value) = line.split_at_checked(NAME.len())?;
-    if name.eq_ignore_ascii_case(NAME) {
-        number(value.trim_ascii())
-    } else {
-        None
-    }
+    if name.eq_ignore_ascii_case(NAME) { number(value.trim_ascii()) } else { None }
 }
 
 fn number(digits: &[u8]) -> Option<usize> {

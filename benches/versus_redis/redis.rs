@@ -26,11 +26,7 @@ impl Redis {
         let key = format!("onced:{PLACEHOLDER}");
         let claim = command(&["SET", &key, "1", "NX", "EX", &CLAIM_TTL_S.to_string()]);
         let confirm = command(&["SET", &key, "2", "EX", &CONFIRMED_TTL_S.to_string()]);
-        Self {
-            claim: Template::new(&claim.repeat(batch)),
-            confirm: Template::new(&confirm),
-            batch,
-        }
+        Self { claim: Template::new(&claim.repeat(batch)), confirm: Template::new(&confirm), batch }
     }
 }
 
@@ -50,9 +46,7 @@ impl Dialect for Redis {
             Step::Claim => self.batch,
             Step::Confirm => 1,
         };
-        let mut lines = input
-            .split_inclusive(|byte| *byte == b'\n')
-            .filter(|line| line.ends_with(b"\r\n"));
+        let mut lines = input.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\r\n"));
         let (mut whole, mut granted, mut length) = (0, 0, 0);
         for line in lines.by_ref().take(expected) {
             whole += 1;
@@ -62,20 +56,13 @@ impl Dialect for Redis {
         if whole < expected {
             return Ok(None);
         }
-        if length < input.len() {
-            Err(Malformed("more than was asked for"))
-        } else {
-            Ok(Some(granted))
-        }
+        if length < input.len() { Err(Malformed("more than was asked for")) } else { Ok(Some(granted)) }
     }
 }
 
 /// A command as an array of bulk strings.
 fn command(words: &[&str]) -> String {
-    let strings: String = words
-        .iter()
-        .map(|word| format!("${}\r\n{word}\r\n", word.len()))
-        .collect();
+    let strings: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
     format!("*{}\r\n{strings}", words.len())
 }
 
@@ -85,16 +72,9 @@ pub(crate) fn keys_written(address: SocketAddr) -> io::Result<u64> {
     stream.write_all(b"DBSIZE\r\nINFO stats\r\nQUIT\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let number = |prefix: &str| {
-        answer
-            .lines()
-            .find_map(|line| line.strip_prefix(prefix)?.parse::<u64>().ok())
-    };
+    let number = |prefix: &str| answer.lines().find_map(|line| line.strip_prefix(prefix)?.parse::<u64>().ok());
     match (number(":"), number("expired_keys:")) {
         (Some(present), Some(expired)) => Ok(present + expired),
-        _ => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "redis told no DBSIZE or no expired_keys",
-        )),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "redis told no DBSIZE or no expired_keys")),
     }
 }

@@ -60,12 +60,7 @@ fn durability(durability: Durability) -> String {
 
 /// Each run of onced against the run of Redis that followed it.
 fn ratios(onced: &Figures, redis: &Figures) -> Vec<f64> {
-    onced
-        .rates
-        .iter()
-        .zip(&redis.rates)
-        .map(|(onced, redis)| onced / redis)
-        .collect()
+    onced.rates.iter().zip(&redis.rates).map(|(onced, redis)| onced / redis).collect()
 }
 
 /// A median with the extremes.
@@ -79,16 +74,9 @@ impl Spread {
     fn of(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let middle = values.len() / 2;
-        let median = if values.len().is_multiple_of(2) {
-            (values[middle - 1] + values[middle]) / 2.0
-        } else {
-            values[middle]
-        };
-        Self {
-            median,
-            min: values[0],
-            max: values[values.len() - 1],
-        }
+        let median =
+            if values.len().is_multiple_of(2) { (values[middle - 1] + values[middle]) / 2.0 } else { values[middle] };
+        Self { median, min: values[0], max: values[values.len() - 1] }
     }
 
     fn rates(&self) -> String {
@@ -103,11 +91,7 @@ impl Spread {
 fn latencies(figures: &Figures) -> String {
     let millis = |latency: Duration| {
         let millis = latency.as_secs_f64() * 1e3;
-        if millis < 10.0 {
-            format!("{millis:.2}")
-        } else {
-            format!("{millis:.1}")
-        }
+        if millis < 10.0 { format!("{millis:.2}") } else { format!("{millis:.1}") }
     };
     let [p50, p99] = [0.5, 0.99].map(|share| millis(figures.latencies.quantile(share)));
     format!("{p50}, {p99} ms")

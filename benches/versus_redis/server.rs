@@ -129,12 +129,7 @@ impl Server {
         let process = process.map_err(|source| StartError::Spawn { program, source })?;
         // Owned from here on, so that an early return stops the process.
         let unknown = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let mut server = Self {
-            process,
-            address: unknown,
-            socket,
-            ready_after: Duration::ZERO,
-        };
+        let mut server = Self { process, address: unknown, socket, ready_after: Duration::ZERO };
         let lines = server.log_lines();
         let mut last_line = String::new();
         loop {
@@ -156,16 +151,8 @@ impl Server {
     /// Reads the log to its end on a thread, so that the process never waits for a reader.
     fn log_lines(&mut self) -> Receiver<String> {
         let (sender, receiver) = channel();
-        let stdout = self
-            .process
-            .stdout
-            .take()
-            .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
-        let stderr = self
-            .process
-            .stderr
-            .take()
-            .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        let stdout = self.process.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        let stderr = self.process.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
         let pipe = stdout.or(stderr).expect("a command is given one pipe for its log");
         thread::spawn(move || {
             let mut wanted = true;
@@ -179,11 +166,7 @@ impl Server {
 
     /// Where the load goes.
     pub(crate) fn target(&self, unix: bool) -> Target {
-        if unix {
-            Target::Unix(self.socket.clone())
-        } else {
-            Target::Tcp(self.address)
-        }
+        if unix { Target::Unix(self.socket.clone()) } else { Target::Tcp(self.address) }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -215,10 +198,7 @@ impl Server {
         }
         self.process.kill()?;
         self.process.wait()?;
-        Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the server had to be killed: it did not stop on SIGTERM",
-        ))
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the server had to be killed: it did not stop on SIGTERM"))
     }
 }
 
@@ -239,21 +219,10 @@ fn free_address() -> io::Result<SocketAddr> {
 fn redis_command(directory: &Path, address: SocketAddr, socket: &Path, durability: Durability) -> Command {
     let (_, appendfsync) = durability.settings();
     let mut command = Command::new("redis-server");
-    command
-        .args(["--bind", "127.0.0.1", "--port"])
-        .arg(address.port().to_string());
+    command.args(["--bind", "127.0.0.1", "--port"]).arg(address.port().to_string());
     command.arg("--unixsocket").arg(socket).arg("--dir").arg(directory);
-    command.args([
-        "--appendonly",
-        "yes",
-        "--appendfsync",
-        appendfsync,
-        "--auto-aof-rewrite-percentage",
-        "0",
-    ]);
-    command
-        .args(["--save", "", "--daemonize", "no", "--logfile", ""])
-        .stdout(Stdio::piped());
+    command.args(["--appendonly", "yes", "--appendfsync", appendfsync, "--auto-aof-rewrite-percentage", "0"]);
+    command.args(["--save", "", "--daemonize", "no", "--logfile", ""]).stdout(Stdio::piped());
     command
 }
 

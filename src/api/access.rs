@@ -31,13 +31,7 @@ impl<'a> Caller<'a> {
 
     /// Lets the caller pass if it has at least this scope.
     pub(super) fn needs(&self, scope: Scope) -> Result<(), Problem> {
-        if self.scope >= scope {
-            Ok(())
-        } else {
-            Err(Problem::Forbidden {
-                detail: "this needs the scope operate",
-            })
-        }
+        if self.scope >= scope { Ok(()) } else { Err(Problem::Forbidden { detail: "this needs the scope operate" }) }
     }
 
     /// Lets the caller pass if it may touch the namespace.
@@ -45,15 +39,12 @@ impl<'a> Caller<'a> {
         if self.sees(namespace) {
             Ok(())
         } else {
-            Err(Problem::Forbidden {
-                detail: "the token is not for this namespace",
-            })
+            Err(Problem::Forbidden { detail: "the token is not for this namespace" })
         }
     }
 
     fn sees(&self, namespace: &str) -> bool {
-        self.namespaces
-            .is_none_or(|all| all.iter().any(|one| one.as_str() == namespace))
+        self.namespaces.is_none_or(|all| all.iter().any(|one| one.as_str() == namespace))
     }
 }
 
@@ -61,10 +52,7 @@ impl<'a> Caller<'a> {
 pub(super) fn caller<'a>(settings: &'a ApiSettings, peer: Peer, headers: &HeaderMap) -> Result<Caller<'a>, Problem> {
     let address = match peer {
         Peer::Unix => {
-            return Ok(Caller {
-                scope: Scope::Operate,
-                namespaces: None,
-            });
+            return Ok(Caller { scope: Scope::Operate, namespaces: None });
         }
         Peer::Tcp(address) => address,
     };
@@ -77,17 +65,8 @@ pub(super) fn caller<'a>(settings: &'a ApiSettings, peer: Peer, headers: &Header
 }
 
 fn without_token(settings: &ApiSettings, address: SocketAddr) -> Result<Caller<'_>, Problem> {
-    let scope = if address.ip().is_loopback() {
-        settings.loopback
-    } else {
-        None
-    };
-    scope
-        .map(|scope| Caller {
-            scope,
-            namespaces: None,
-        })
-        .ok_or(Problem::Unauthorized)
+    let scope = if address.ip().is_loopback() { settings.loopback } else { None };
+    scope.map(|scope| Caller { scope, namespaces: None }).ok_or(Problem::Unauthorized)
 }
 
 /// Every token is compared, whether one before it matched or not.
@@ -101,10 +80,7 @@ fn with_token<'a>(settings: &'a ApiSettings, authorization: &[u8]) -> Option<Cal
         if matches { Some(token) } else { found }
     };
     let token = settings.tokens.iter().fold(None, matching)?;
-    Some(Caller {
-        scope: token.scope,
-        namespaces: token.namespaces.as_deref(),
-    })
+    Some(Caller { scope: token.scope, namespaces: token.namespaces.as_deref() })
 }
 
 /// Refuses what a browser would send on behalf of somebody else's page.
@@ -117,11 +93,7 @@ pub(super) fn refuse_browsers(settings: &ApiSettings, peer: Peer, headers: &Head
         return refused("foreign_host", "the Host header does not name this daemon");
     }
     for origin in headers.get_all(ORIGIN) {
-        let own = origin
-            .to_str()
-            .ok()
-            .and_then(|origin| origin.split_once("://"))
-            .map(|(_, authority)| authority);
+        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         if own.is_none() || own != host {
             return refused("foreign_origin", "the Origin header names somebody else");
@@ -159,15 +131,6 @@ pub(super) fn needs_json(headers: &HeaderMap) -> Result<(), Problem> {
     let (Some(one), None) = (types.next(), types.next()) else {
         return Err(Problem::ContentType);
     };
-    let essence = one
-        .as_bytes()
-        .split(|byte| *byte == b';')
-        .next()
-        .unwrap_or_default()
-        .trim_ascii();
-    if essence.eq_ignore_ascii_case(b"application/json") {
-        Ok(())
-    } else {
-        Err(Problem::ContentType)
-    }
+    let essence = one.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if essence.eq_ignore_ascii_case(b"application/json") { Ok(()) } else { Err(Problem::ContentType) }
 }

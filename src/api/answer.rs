@@ -29,25 +29,17 @@ impl Told {
             OutcomeBody::InProgress { retry_after_ms, .. } => Some(*retry_after_ms),
             _ => None,
         };
-        Self {
-            status,
-            body: json(&body),
-            retry_after_ms,
-        }
+        Self { status, body: json(&body), retry_after_ms }
     }
 
     /// The whole response; `body` goes in as it is made.
     pub(super) fn response(self, body: impl FnOnce(Vec<u8>) -> ResponseBody) -> Response {
         let mut response = Response::new(body(self.body));
         *response.status_mut() = self.status;
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(millis) = self.retry_after_ms {
             // Whole seconds, never too early, never zero.
-            response
-                .headers_mut()
-                .insert(RETRY_AFTER, millis.div_ceil(1_000).max(1).into());
+            response.headers_mut().insert(RETRY_AFTER, millis.div_ceil(1_000).max(1).into());
         }
         response
     }
@@ -88,50 +80,18 @@ fn outcome<'a>(answer: &'a Answer, is_claim: bool, now: Timestamp, clock: &Clock
             (status, done_body(done, condition, clock))
         }
         Outcome::Mismatch => (StatusCode::UNPROCESSABLE_ENTITY, OutcomeBody::Mismatch { condition }),
-        Outcome::Confirmed {
-            overrun,
-            attempt,
-            expires_at,
-        } => {
+        Outcome::Confirmed { overrun, attempt, expires_at } => {
             let (overrun, attempt, expires_at) = (*overrun, *attempt, time(*expires_at));
-            (
-                StatusCode::OK,
-                OutcomeBody::Confirmed {
-                    overrun,
-                    attempt,
-                    expires_at,
-                    condition,
-                },
-            )
+            (StatusCode::OK, OutcomeBody::Confirmed { overrun, attempt, expires_at, condition })
         }
-        Outcome::Released { attempt } => (
-            StatusCode::OK,
-            OutcomeBody::Released {
-                attempt: *attempt,
-                condition,
-            },
-        ),
+        Outcome::Released { attempt } => (StatusCode::OK, OutcomeBody::Released { attempt: *attempt, condition }),
         Outcome::Extended { attempt, expires_at } => {
             let expires_in_ms = left(*expires_at);
             let (attempt, expires_at) = (*attempt, time(*expires_at));
-            (
-                StatusCode::OK,
-                OutcomeBody::Extended {
-                    attempt,
-                    expires_at,
-                    expires_in_ms,
-                    condition,
-                },
-            )
+            (StatusCode::OK, OutcomeBody::Extended { attempt, expires_at, expires_in_ms, condition })
         }
         Outcome::NotHolder => (StatusCode::CONFLICT, OutcomeBody::NotHolder { condition }),
-        Outcome::Forgotten { existed } => (
-            StatusCode::OK,
-            OutcomeBody::Forgotten {
-                existed: *existed,
-                condition,
-            },
-        ),
+        Outcome::Forgotten { existed } => (StatusCode::OK, OutcomeBody::Forgotten { existed: *existed, condition }),
     }
 }
 
@@ -163,9 +123,7 @@ pub(super) fn claim_body(key: &Key, record: &Record, degraded: Option<Fault>, cl
     };
     match record.standing(clock.now()) {
         Standing::Absent => return None,
-        Standing::Free {
-            attempt, expires_at, ..
-        } => {
+        Standing::Free { attempt, expires_at, .. } => {
             (body.attempt, body.expires_at) = (attempt, time(expires_at));
         }
         Standing::Held(held) => {
@@ -189,20 +147,12 @@ fn raw(result: &WorkResult) -> Option<&RawValue> {
 }
 
 pub(super) fn condition(degraded: Option<Fault>) -> Condition {
-    Condition {
-        degraded: degraded.is_some(),
-        reason: degraded.map(Fault::as_str),
-    }
+    Condition { degraded: degraded.is_some(), reason: degraded.map(Fault::as_str) }
 }
 
 /// A JSON answer.
 pub(super) fn respond(status: StatusCode, body: &impl Serialize) -> Response {
-    Told {
-        status,
-        body: json(body),
-        retry_after_ms: None,
-    }
-    .response(ResponseBody::from)
+    Told { status, body: json(body), retry_after_ms: None }.response(ResponseBody::from)
 }
 
 /// A problem, or the answer to a command.

@@ -28,9 +28,7 @@ pub(super) async fn read(api: &Arc<Api>, caller: &Caller<'_>, namespace: &str, k
     let key = key_of(caller, namespace, key)?;
     let reading = api.ledger.read(key.clone()).await?;
     let clock = api.ledger.clock();
-    let body = reading
-        .record
-        .and_then(|record| claim_body(&key, &record, reading.degraded, clock));
+    let body = reading.record.and_then(|record| claim_body(&key, &record, reading.degraded, clock));
     Ok(answer::respond(StatusCode::OK, &body.ok_or(Problem::Absent)?))
 }
 
@@ -60,11 +58,7 @@ pub(super) async fn list(api: &Arc<Api>, caller: &Caller<'_>, query: Option<&str
     };
     let (clock, degraded) = (api.ledger.clock(), api.ledger.store().fault());
     let body = ListBody {
-        claims: page
-            .records
-            .iter()
-            .filter_map(|(key, record)| claim_body(key, record, degraded, clock))
-            .collect(),
+        claims: page.records.iter().filter_map(|(key, record)| claim_body(key, record, degraded, clock)).collect(),
         next: page.next.map(|key| BASE64_URL_SAFE_NO_PAD.encode(key.as_bytes())),
         condition: condition(degraded),
     };
@@ -110,16 +104,11 @@ fn key_of(caller: &Caller<'_>, namespace: &str, key: &str) -> Result<Key, Proble
 /// Percent-decoded, once.
 fn decoded(field: &'static str, text: &str) -> Result<String, Problem> {
     let bytes = percent_decode_str(text).decode_utf8();
-    bytes
-        .map(Into::into)
-        .map_err(|_| Problem::field(field, "must be UTF-8"))
+    bytes.map(Into::into).map_err(|_| Problem::field(field, "must be UTF-8"))
 }
 
 fn selection(query: &str) -> Result<Selection, Problem> {
-    let mut selection = Selection {
-        limit: DEFAULT_LIMIT,
-        ..Selection::default()
-    };
+    let mut selection = Selection { limit: DEFAULT_LIMIT, ..Selection::default() };
     let mut seen = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -88,12 +88,7 @@ impl Api {
     /// The API over a ledger.
     #[must_use]
     pub fn new(ledger: Arc<Ledger>, metrics: Arc<Metrics>, settings: ApiSettings, stopping: CancellationToken) -> Self {
-        Self {
-            ledger,
-            metrics,
-            settings,
-            stopping,
-        }
+        Self { ledger, metrics, settings, stopping }
     }
 
     /// Answers a request.
@@ -145,9 +140,7 @@ impl Api {
 
     fn metrics(&self) -> Response {
         let mut response = Response::new(ResponseBody::from(self.metrics.render().into_bytes()));
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
         response
     }
 
@@ -159,17 +152,7 @@ impl Api {
         if let Some(fault) = self.ledger.store().fault() {
             reasons.push(format!("store: {fault}"));
         }
-        let status = if reasons.is_empty() {
-            StatusCode::OK
-        } else {
-            StatusCode::SERVICE_UNAVAILABLE
-        };
-        answer::respond(
-            status,
-            &ReadyBody {
-                ready: reasons.is_empty(),
-                reasons,
-            },
-        )
+        let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        answer::respond(status, &ReadyBody { ready: reasons.is_empty(), reasons })
     }
 }

@@ -18,9 +18,7 @@ use crate::server::Response;
 #[derive(OpenApi)]
 #[openapi(
     info(title = "onced", description = "Claims on keys, so that an event takes effect once."),
-    paths(
-        claim, confirm, release, extend, batch, read, forget, list, healthz, readyz, metrics, openapi
-    )
+    paths(claim, confirm, release, extend, batch, read, forget, list, healthz, readyz, metrics, openapi)
 )]
 struct Document;
 

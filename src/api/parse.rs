@@ -34,9 +34,7 @@ pub(super) fn verb(verb: VerbName, json: &[u8]) -> Result<Parsed, Problem> {
 pub(super) fn from_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Problem> {
     // A derived reader would take the bare values in a row as well.
     if json.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Problem::Json {
-            detail: "a request must be a JSON object".to_owned(),
-        });
+        return Err(Problem::Json { detail: "a request must be a JSON object".to_owned() });
     }
     serde_json::from_slice(json).map_err(|first| {
         let mut second = serde_json::Deserializer::from_slice(json);
@@ -54,11 +52,7 @@ fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
     let message = error.inner().to_string();
     let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
     // Of these two the path ends above the field, whose name is one of ours.
-    let named = |prefix| {
-        reason
-            .strip_prefix(prefix)
-            .and_then(|rest: &str| rest.split('`').nth(1))
-    };
+    let named = |prefix| reason.strip_prefix(prefix).and_then(|rest: &str| rest.split('`').nth(1));
     if error.inner().is_data() && error.path().iter().next().is_none() {
         if let Some(field) = named("missing field") {
             return Problem::field(field.to_owned(), "is missing");
@@ -109,11 +103,7 @@ fn confirm(request: ConfirmRequest) -> Result<Parsed, Problem> {
     let ask = Ask::Confirm {
         token: request.token.as_deref().map(token).transpose()?,
         confirmed_ttl: ttl("confirmed_ttl", request.confirmed_ttl.as_deref())?,
-        result: optional(
-            "result",
-            request.result.as_ref().map(|result| result.0.get()),
-            WorkResult::from_json,
-        )?,
+        result: optional("result", request.result.as_ref().map(|result| result.0.get()), WorkResult::from_json)?,
     };
     Ok(Parsed { key, ask, wait: None })
 }
@@ -121,13 +111,7 @@ fn confirm(request: ConfirmRequest) -> Result<Parsed, Problem> {
 fn release(request: ReleaseRequest) -> Result<Parsed, Problem> {
     is_verb(request.command, VerbName::Release)?;
     let key = key(&request.namespace, &request.key)?;
-    Ok(Parsed {
-        key,
-        ask: Ask::Release {
-            token: token(&request.token)?,
-        },
-        wait: None,
-    })
+    Ok(Parsed { key, ask: Ask::Release { token: token(&request.token)? }, wait: None })
 }
 
 fn extend(request: ExtendRequest) -> Result<Parsed, Problem> {
@@ -135,11 +119,7 @@ fn extend(request: ExtendRequest) -> Result<Parsed, Problem> {
     let key = key(&request.namespace, &request.key)?;
     let token = token(&request.token)?;
     let processing_ttl = ttl("processing_ttl", request.processing_ttl.as_deref())?;
-    Ok(Parsed {
-        key,
-        ask: Ask::Extend { token, processing_ttl },
-        wait: None,
-    })
+    Ok(Parsed { key, ask: Ask::Extend { token, processing_ttl }, wait: None })
 }
 
 /// `command` may stand in a single request too, as long as it says the same as the path.
@@ -184,7 +164,5 @@ fn optional<'a, T, E: std::fmt::Display>(
     text: Option<&'a str>,
     parse: impl FnOnce(&'a str) -> Result<T, E>,
 ) -> Result<Option<T>, Problem> {
-    text.map(parse)
-        .transpose()
-        .map_err(|error| Problem::field(field, error))
+    text.map(parse).transpose().map_err(|error| Problem::field(field, error))
 }

@@ -34,11 +34,7 @@ pub(super) enum Problem {
     /// The content type is not JSON.
     ContentType,
     /// The body could not be read.
-    Body {
-        status: StatusCode,
-        code: &'static str,
-        detail: String,
-    },
+    Body { status: StatusCode, code: &'static str, detail: String },
     /// Who calls is not known.
     Unauthorized,
     /// Who calls may not.
@@ -82,10 +78,7 @@ impl Problem {
         if let Some((end, _)) = field.char_indices().nth(MAX_NAME_CHARS) {
             field = format!("{}…", &field[..end]).into();
         }
-        Self::Field {
-            field,
-            detail: detail.to_string(),
-        }
+        Self::Field { field, detail: detail.to_string() }
     }
 
     pub(super) fn status(&self) -> StatusCode {
@@ -180,11 +173,7 @@ impl From<BodyError> for Problem {
             BodyError::TimedOut { .. } => "body_timeout",
             _ => "body_incomplete",
         };
-        Self::Body {
-            status: error.status(),
-            code,
-            detail: error.to_string(),
-        }
+        Self::Body { status: error.status(), code, detail: error.to_string() }
     }
 }
 

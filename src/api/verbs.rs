@@ -57,10 +57,7 @@ pub(super) async fn one(
 }
 
 fn limits(max_bytes: u64) -> BodyLimits {
-    BodyLimits {
-        whole: BODY_TIME,
-        ..BodyLimits::up_to(max_bytes)
-    }
+    BodyLimits { whole: BODY_TIME, ..BodyLimits::up_to(max_bytes) }
 }
 
 /// Serves several commands: in order, one commit, a bad one fails alone.
@@ -70,10 +67,7 @@ pub(super) async fn batch(api: &Arc<Api>, caller: &Caller<'_>, request: Request)
     let body = request.body.read(&limits(MAX_BATCH_BYTES)).await?;
     let batch: BatchRequest<'_> = parse::from_json(&body)?;
     if batch.commands.is_empty() || batch.commands.len() > MAX_COMMANDS {
-        return Err(Problem::field(
-            "commands",
-            format_args!("must hold 1 to {MAX_COMMANDS} commands"),
-        ));
+        return Err(Problem::field("commands", format_args!("must hold 1 to {MAX_COMMANDS} commands")));
     }
     let mut asks = Vec::with_capacity(batch.commands.len());
     let judged: Vec<_> = batch
@@ -85,11 +79,7 @@ pub(super) async fn batch(api: &Arc<Api>, caller: &Caller<'_>, request: Request)
             Ok(is_claim)
         })
         .collect();
-    let replies = if asks.is_empty() {
-        Vec::new()
-    } else {
-        api.ledger.ask_all(asks).await
-    };
+    let replies = if asks.is_empty() { Vec::new() } else { api.ledger.ask_all(asks).await };
     answers(api, judged, replies)
 }
 

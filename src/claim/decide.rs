@@ -150,17 +150,11 @@ pub struct Decision {
 
 impl Decision {
     fn told(outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            change: Change::Keep,
-        }
+        Self { outcome, change: Change::Keep }
     }
 
     fn put(record: Record, outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            change: Change::Put(record),
-        }
+        Self { outcome, change: Change::Put(record) }
     }
 }
 
@@ -185,10 +179,9 @@ fn claim(standing: Standing<'_>, claim: &Claim, moment: Moment) -> Decision {
             Decision::told(Outcome::Mismatch)
         }
         Standing::Held(held) if held.token == claim.token => Decision::told(Outcome::Claimed(claimed(held, true))),
-        Standing::Held(held) => Decision::told(Outcome::InProgress {
-            expires_at: held.expires_at,
-            attempt: held.attempt,
-        }),
+        Standing::Held(held) => {
+            Decision::told(Outcome::InProgress { expires_at: held.expires_at, attempt: held.attempt })
+        }
         Standing::Done(done) if differs(claim.fingerprint.as_ref(), done.fingerprint.as_ref()) => {
             Decision::told(Outcome::Mismatch)
         }
@@ -232,11 +225,7 @@ fn claimed(held: &Held, repeated: bool) -> Claimed {
 fn confirm(standing: Standing<'_>, confirm: &Confirm, now: Timestamp) -> Decision {
     let (overrun, attempt, fingerprint, owner) = match standing {
         Standing::Done(done) => {
-            let outcome = Outcome::Confirmed {
-                overrun: false,
-                attempt: done.attempt,
-                expires_at: done.expires_at,
-            };
+            let outcome = Outcome::Confirmed { overrun: false, attempt: done.attempt, expires_at: done.expires_at };
             return Decision::told(outcome);
         }
         Standing::Held(held) => {
@@ -247,34 +236,15 @@ fn confirm(standing: Standing<'_>, confirm: &Confirm, now: Timestamp) -> Decisio
         Standing::Absent => (true, 1, None, None),
     };
     let expires_at = now.plus(confirm.confirmed_ttl);
-    let done = Done {
-        confirmed_at: now,
-        expires_at,
-        attempt,
-        fingerprint,
-        owner,
-        result: confirm.result.clone(),
-    };
-    Decision::put(
-        Record::Done(done),
-        Outcome::Confirmed {
-            overrun,
-            attempt,
-            expires_at,
-        },
-    )
+    let done = Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result: confirm.result.clone() };
+    Decision::put(Record::Done(done), Outcome::Confirmed { overrun, attempt, expires_at })
 }
 
 fn release(standing: Standing<'_>, token: &Token, now: Timestamp) -> Decision {
     match standing {
         Standing::Held(held) if held.token == *token => Decision::put(
-            Record::Free(Free {
-                attempt: held.attempt,
-                expires_at: now.plus(held.retention),
-            }),
-            Outcome::Released {
-                attempt: Some(held.attempt),
-            },
+            Record::Free(Free { attempt: held.attempt, expires_at: now.plus(held.retention) }),
+            Outcome::Released { attempt: Some(held.attempt) },
         ),
         Standing::Held(_) => Decision::told(Outcome::NotHolder),
         Standing::Free { attempt, .. } => Decision::told(Outcome::Released { attempt: Some(attempt) }),
@@ -291,17 +261,8 @@ fn extend(record: Option<&Record>, standing: Standing<'_>, token: &Token, expire
     let remembered = !matches!(standing, Standing::Absent);
     match record {
         Some(Record::Held(held)) if remembered && held.token == *token => {
-            let outcome = Outcome::Extended {
-                attempt: held.attempt,
-                expires_at,
-            };
-            Decision::put(
-                Record::Held(Held {
-                    expires_at,
-                    ..held.clone()
-                }),
-                outcome,
-            )
+            let outcome = Outcome::Extended { attempt: held.attempt, expires_at };
+            Decision::put(Record::Held(Held { expires_at, ..held.clone() }), outcome)
         }
         _ => Decision::told(Outcome::NotHolder),
     }
@@ -311,9 +272,8 @@ fn forget(standing: Standing<'_>) -> Decision {
     // The record may be there and count as absent; removing what counts as nothing changes nothing.
     match standing {
         Standing::Absent => Decision::told(Outcome::Forgotten { existed: false }),
-        Standing::Free { .. } | Standing::Held(_) | Standing::Done(_) => Decision {
-            outcome: Outcome::Forgotten { existed: true },
-            change: Change::Remove,
-        },
+        Standing::Free { .. } | Standing::Held(_) | Standing::Done(_) => {
+            Decision { outcome: Outcome::Forgotten { existed: true }, change: Change::Remove }
+        }
     }
 }

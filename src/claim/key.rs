@@ -40,11 +40,7 @@ impl Namespace {
     /// # Errors
     /// [`KeyError::Namespace`].
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        if is_namespace(text) {
-            Ok(Self(text.into()))
-        } else {
-            Err(KeyError::Namespace)
-        }
+        if is_namespace(text) { Ok(Self(text.into())) } else { Err(KeyError::Namespace) }
     }
 
     /// A caller's namespace or a route's, for reading and forgetting.
@@ -53,11 +49,7 @@ impl Namespace {
     /// [`KeyError::Namespace`].
     pub fn parse_any(text: &str) -> Result<Self, KeyError> {
         let name = text.strip_prefix(ROUTE_PREFIX).unwrap_or(text);
-        if is_namespace(name) {
-            Ok(Self(text.into()))
-        } else {
-            Err(KeyError::Namespace)
-        }
+        if is_namespace(name) { Ok(Self(text.into())) } else { Err(KeyError::Namespace) }
     }
 
     /// The namespace of a route's claims.
@@ -65,11 +57,7 @@ impl Namespace {
     /// # Errors
     /// [`KeyError::Namespace`] when the name is no namespace.
     pub fn of_route(name: &str) -> Result<Self, KeyError> {
-        if is_namespace(name) {
-            Ok(Self(format!("{ROUTE_PREFIX}{name}").into()))
-        } else {
-            Err(KeyError::Namespace)
-        }
+        if is_namespace(name) { Ok(Self(format!("{ROUTE_PREFIX}{name}").into())) } else { Err(KeyError::Namespace) }
     }
 
     /// Whether it belongs to the proxy, so that the verbs must refuse it.
@@ -108,9 +96,7 @@ fn is_namespace(text: &str) -> bool {
     let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     matches!(bytes.first(), Some(first) if plain(first))
         && bytes.len() <= MAX_NAMESPACE_BYTES
-        && bytes
-            .iter()
-            .all(|byte| plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
+        && bytes.iter().all(|byte| plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
 }
 
 /// One key: namespace + id. Compared byte for byte: no folding, trimming or normalisation.
@@ -220,9 +206,8 @@ mod tests {
     fn an_id_is_limited_in_bytes_and_every_spelling_is_its_own_key() {
         let namespace = Namespace::parse("a").expect("good");
         let emoji = "\u{1F600}".repeat(128);
-        let spellings = [
-            "a/b", "a%2Fb", "..", "a b", "K", "k", "\u{e9}", "e\u{301}", "a", "a ", " a", &emoji, "\u{2028}",
-        ];
+        let spellings =
+            ["a/b", "a%2Fb", "..", "a b", "K", "k", "\u{e9}", "e\u{301}", "a", "a ", " a", &emoji, "\u{2028}"];
         let mut seen = std::collections::HashSet::new();
         for id in spellings {
             let key = Key::new(&namespace, id).expect(id);
@@ -252,16 +237,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_key_are_told_apart() {
-        for bytes in [
-            &b""[..],
-            b"\x05a",
-            b"\x01",
-            b"\x01a",
-            b"\x01A1",
-            b"\x01a\xff",
-            b"\x01a\n",
-            b"\xff",
-        ] {
+        for bytes in [&b""[..], b"\x05a", b"\x01", b"\x01a", b"\x01A1", b"\x01a\xff", b"\x01a\n", b"\xff"] {
             assert_eq!(Key::from_bytes(bytes), None, "{bytes:?}");
         }
     }

@@ -111,16 +111,12 @@ impl Record {
         }
         match self {
             Self::Held(held) if now < held.expires_at => Standing::Held(held),
-            Self::Held(held) => Standing::Free {
-                attempt: held.attempt,
-                previous: Previous::Expired,
-                expires_at: held.forgotten_at(),
-            },
-            Self::Free(free) => Standing::Free {
-                attempt: free.attempt,
-                previous: Previous::Released,
-                expires_at: free.expires_at,
-            },
+            Self::Held(held) => {
+                Standing::Free { attempt: held.attempt, previous: Previous::Expired, expires_at: held.forgotten_at() }
+            }
+            Self::Free(free) => {
+                Standing::Free { attempt: free.attempt, previous: Previous::Released, expires_at: free.expires_at }
+            }
             Self::Done(done) => Standing::Done(done),
         }
     }

@@ -13,10 +13,7 @@ fn at(millis: u64) -> Timestamp {
 }
 
 fn moment(now: u64) -> Moment {
-    Moment {
-        now: at(now),
-        sequence: 77,
-    }
+    Moment { now: at(now), sequence: 77 }
 }
 
 fn token(text: &str) -> Token {
@@ -61,10 +58,7 @@ fn done(expires_at: u64) -> Record {
 }
 
 fn free(expires_at: u64) -> Record {
-    Record::Free(Free {
-        attempt: 3,
-        expires_at: at(expires_at),
-    })
+    Record::Free(Free { attempt: 3, expires_at: at(expires_at) })
 }
 
 fn claim_of(token_text: &str, fingerprint: Option<&str>) -> Command {
@@ -78,11 +72,7 @@ fn claim_of(token_text: &str, fingerprint: Option<&str>) -> Command {
 }
 
 fn confirm_of(token_text: Option<&str>) -> Command {
-    Command::Confirm(Confirm {
-        token: token_text.map(token),
-        confirmed_ttl: confirmed(60_000),
-        result: None,
-    })
+    Command::Confirm(Confirm { token: token_text.map(token), confirmed_ttl: confirmed(60_000), result: None })
 }
 
 /// What a cell of the table says, in one line.
@@ -98,22 +88,12 @@ fn cell(record: Option<&Record>, command: &Command) -> String {
             claimed.expires_at.as_millis() - NOW
         ),
         Outcome::InProgress { expires_at, attempt } => {
-            format!(
-                "in_progress attempt={attempt} expires_in={}",
-                expires_at.as_millis() - NOW
-            )
+            format!("in_progress attempt={attempt} expires_in={}", expires_at.as_millis() - NOW)
         }
         Outcome::Done(done) => format!("done attempt={}", done.attempt),
         Outcome::Mismatch => "mismatch".into(),
-        Outcome::Confirmed {
-            overrun,
-            attempt,
-            expires_at,
-        } => {
-            format!(
-                "confirmed overrun={overrun} attempt={attempt} expires_in={}",
-                expires_at.as_millis() - NOW
-            )
+        Outcome::Confirmed { overrun, attempt, expires_at } => {
+            format!("confirmed overrun={overrun} attempt={attempt} expires_in={}", expires_at.as_millis() - NOW)
         }
         Outcome::Released { attempt } => format!("released attempt={attempt:?}"),
         Outcome::Extended { attempt, expires_at } => {
@@ -165,12 +145,8 @@ fn every_state_answers_every_command_as_the_table_says() {
     let late = "confirmed overrun=true attempt=3 expires_in=60000 -> done";
     let in_time = "confirmed overrun=false attempt=3 expires_in=60000 -> done";
     let again = "confirmed overrun=false attempt=3 expires_in=7000 -> keep";
-    let confirms = [
-        late_first, late, late_first, in_time, late, late, late, late_first, again, late_first,
-    ];
-    let bare_confirms = [
-        late_first, late, late_first, in_time, in_time, late, late, late_first, again, late_first,
-    ];
+    let confirms = [late_first, late, late_first, in_time, late, late, late, late_first, again, late_first];
+    let bare_confirms = [late_first, late, late_first, in_time, in_time, late, late, late_first, again, late_first];
     let nothing_left = "released attempt=None -> keep";
     let ended = "released attempt=Some(3) -> keep";
     let releases = [
@@ -190,22 +166,13 @@ fn every_state_answers_every_command_as_the_table_says() {
     let extends = [no, no, no, longer, no, longer, no, no, "done attempt=3 -> keep", no];
     let removed = "forgotten existed=true -> remove";
     let nothing = "forgotten existed=false -> keep";
-    let forgets = [
-        nothing, removed, nothing, removed, removed, removed, removed, nothing, removed, nothing,
-    ];
+    let forgets = [nothing, removed, nothing, removed, removed, removed, removed, nothing, removed, nothing];
     let commands: &[(&str, Command, [&str; 10])] = &[
         ("claim", claim_of(MINE, None), claims),
         ("confirm", confirm_of(Some(MINE)), confirms),
         ("confirm without token", confirm_of(None), bare_confirms),
         ("release", Command::Release { token: token(MINE) }, releases),
-        (
-            "extend",
-            Command::Extend {
-                token: token(MINE),
-                processing_ttl: processing(5_000),
-            },
-            extends,
-        ),
+        ("extend", Command::Extend { token: token(MINE), processing_ttl: processing(5_000) }, extends),
         ("forget", Command::Forget, forgets),
     ];
     let mut cells = 0;
@@ -223,16 +190,8 @@ fn another_payload_is_a_mismatch_while_the_record_has_a_fingerprint() {
     let rows = [
         (Some(held(THEIRS, NOW + 1)), Some("other"), "mismatch -> keep"),
         (Some(held(MINE, NOW + 1)), Some("other"), "mismatch -> keep"),
-        (
-            Some(held(THEIRS, NOW + 1)),
-            Some("payload"),
-            "in_progress attempt=3 expires_in=1 -> keep",
-        ),
-        (
-            Some(held(THEIRS, NOW + 1)),
-            None,
-            "in_progress attempt=3 expires_in=1 -> keep",
-        ),
+        (Some(held(THEIRS, NOW + 1)), Some("payload"), "in_progress attempt=3 expires_in=1 -> keep"),
+        (Some(held(THEIRS, NOW + 1)), None, "in_progress attempt=3 expires_in=1 -> keep"),
         (Some(done(NOW + 1)), Some("other"), "mismatch -> keep"),
         (Some(done(NOW + 1)), Some("payload"), "done attempt=3 -> keep"),
         (Some(done(NOW + 1)), None, "done attempt=3 -> keep"),
@@ -249,11 +208,7 @@ fn another_payload_is_a_mismatch_while_the_record_has_a_fingerprint() {
         ),
     ];
     for (record, fingerprint, expected) in rows {
-        assert_eq!(
-            cell(record.as_ref(), &claim_of(MINE, fingerprint)),
-            expected,
-            "{record:?} {fingerprint:?}"
-        );
+        assert_eq!(cell(record.as_ref(), &claim_of(MINE, fingerprint)), expected, "{record:?} {fingerprint:?}");
     }
 }
 
@@ -273,16 +228,10 @@ fn the_fingerprint_stays_from_claim_through_confirm() {
     let mut record = None;
     apply(&mut record, &claim_of(MINE, Some("payload")), NOW);
     apply(&mut record, &confirm_of(Some(MINE)), NOW + 1);
-    assert_eq!(
-        apply(&mut record, &claim_of(THEIRS, Some("other")), NOW + 2),
-        Outcome::Mismatch
-    );
+    assert_eq!(apply(&mut record, &claim_of(THEIRS, Some("other")), NOW + 2), Outcome::Mismatch);
     apply(&mut record, &Command::Forget, NOW + 3);
     apply(&mut record, &confirm_of(None), NOW + 4);
-    assert!(
-        matches!(record, Some(Record::Done(Done { fingerprint: None, .. }))),
-        "{record:?}"
-    );
+    assert!(matches!(record, Some(Record::Done(Done { fingerprint: None, .. }))), "{record:?}");
 }
 
 #[test]
@@ -292,16 +241,8 @@ fn a_repeated_claim_keeps_its_first_lifetime_and_its_previous() {
     apply(&mut record, &Command::Release { token: token(THEIRS) }, NOW + 1);
     let first = apply(&mut record, &claim_of(MINE, None), NOW + 2);
     let again = apply(&mut record, &claim_of(MINE, None), NOW + 1_000);
-    let (Outcome::Claimed(first), Outcome::Claimed(again)) = (first, again) else {
-        panic!("both are claimed")
-    };
-    assert_eq!(
-        again,
-        Claimed {
-            repeated: true,
-            ..first
-        }
-    );
+    let (Outcome::Claimed(first), Outcome::Claimed(again)) = (first, again) else { panic!("both are claimed") };
+    assert_eq!(again, Claimed { repeated: true, ..first });
 }
 
 #[test]
@@ -309,41 +250,11 @@ fn the_late_holder_learns_it_and_the_new_holder_still_finishes() {
     let mut record = None;
     apply(&mut record, &claim_of(MINE, None), NOW);
     let second = apply(&mut record, &claim_of(THEIRS, None), NOW + 2_000);
-    assert!(
-        matches!(
-            second,
-            Outcome::Claimed(Claimed {
-                attempt: 2,
-                previous: Previous::Expired,
-                ..
-            })
-        ),
-        "{second:?}"
-    );
+    assert!(matches!(second, Outcome::Claimed(Claimed { attempt: 2, previous: Previous::Expired, .. })), "{second:?}");
     let late = apply(&mut record, &confirm_of(Some(MINE)), NOW + 3_000);
-    assert!(
-        matches!(
-            late,
-            Outcome::Confirmed {
-                overrun: true,
-                attempt: 2,
-                ..
-            }
-        ),
-        "{late:?}"
-    );
+    assert!(matches!(late, Outcome::Confirmed { overrun: true, attempt: 2, .. }), "{late:?}");
     let own = apply(&mut record, &confirm_of(Some(THEIRS)), NOW + 3_500);
-    assert!(
-        matches!(
-            own,
-            Outcome::Confirmed {
-                overrun: false,
-                attempt: 2,
-                ..
-            }
-        ),
-        "{own:?}"
-    );
+    assert!(matches!(own, Outcome::Confirmed { overrun: false, attempt: 2, .. }), "{own:?}");
     let release = apply(&mut record, &Command::Release { token: token(THEIRS) }, NOW + 3_600);
     assert!(matches!(release, Outcome::Done(_)), "{release:?}");
 }
@@ -355,23 +266,13 @@ fn looking_at_a_finished_key_never_lengthens_its_window_and_its_end_grants_once(
     apply(&mut record, &confirm_of(Some(MINE)), NOW);
     let mut granted = 0;
     for now in (NOW..NOW + 62_000).step_by(100) {
-        match apply(
-            &mut record,
-            &claim_of(&format!("poller-poller-poller-{now}"), None),
-            now,
-        ) {
+        match apply(&mut record, &claim_of(&format!("poller-poller-poller-{now}"), None), now) {
             Outcome::Done(_) => assert!(now < NOW + 60_000, "done at {now}"),
             Outcome::Claimed(claimed) => {
                 granted += 1;
-                assert_eq!(
-                    (now, claimed.attempt, claimed.previous),
-                    (NOW + 60_000, 1, Previous::None)
-                );
+                assert_eq!((now, claimed.attempt, claimed.previous), (NOW + 60_000, 1, Previous::None));
             }
-            other => assert!(
-                matches!(other, Outcome::InProgress { .. }) && now > NOW + 60_000,
-                "{other:?} at {now}"
-            ),
+            other => assert!(matches!(other, Outcome::InProgress { .. }) && now > NOW + 60_000, "{other:?} at {now}"),
         }
     }
     assert_eq!(granted, 1);
@@ -385,21 +286,8 @@ fn attempt_numbers_rise_until_the_record_is_gone() {
     let forgotten_at = NOW + 100 + 10_000;
     let before = record.clone();
     let second = apply(&mut record, &claim_of(MINE, None), forgotten_at - 1);
-    assert!(
-        matches!(second, Outcome::Claimed(Claimed { attempt: 2, .. })),
-        "{second:?}"
-    );
+    assert!(matches!(second, Outcome::Claimed(Claimed { attempt: 2, .. })), "{second:?}");
     let anew = apply(&mut before.clone(), &claim_of(MINE, None), forgotten_at);
-    assert!(
-        matches!(
-            anew,
-            Outcome::Claimed(Claimed {
-                attempt: 1,
-                previous: Previous::None,
-                ..
-            })
-        ),
-        "{anew:?}"
-    );
+    assert!(matches!(anew, Outcome::Claimed(Claimed { attempt: 1, previous: Previous::None, .. })), "{anew:?}");
     assert!(before.is_some_and(|record| record.is_gone(at(forgotten_at)) && !record.is_gone(at(forgotten_at - 1))));
 }

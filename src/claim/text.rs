@@ -136,11 +136,7 @@ impl WorkResult {
     /// # Errors
     /// [`TextError::Result`].
     pub fn from_json(text: &str) -> Result<Self, TextError> {
-        if text.len() > MAX_RESULT_BYTES {
-            Err(TextError::Result)
-        } else {
-            Ok(Self(text.into()))
-        }
+        if text.len() > MAX_RESULT_BYTES { Err(TextError::Result) } else { Ok(Self(text.into())) }
     }
 
     /// The JSON text.

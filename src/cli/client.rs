@@ -53,28 +53,19 @@ impl ClientArgs {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(&format!("cannot start: {error}"), Exit::Failed))?;
         let response = runtime.block_on(call(&self.endpoint(), request)).map_err(|error| {
-            let exit = if matches!(error, CallError::Connect { .. }) {
-                Exit::Unreachable
-            } else {
-                Exit::Failed
-            };
+            let exit = if matches!(error, CallError::Connect { .. }) { Exit::Unreachable } else { Exit::Failed };
             failed(&Chain(&error).to_string(), exit)
         })?;
         Ok(answer(&response))
     }
 
     fn request(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Request<Bytes>, Exit> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(CONTENT_TYPE, "application/json");
+        let mut request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
         if let Some(file) = &self.token_file {
             request = request.header(AUTHORIZATION, format!("Bearer {}", read_token(file)?));
         }
         let body = body.map(Value::to_string).unwrap_or_default();
-        request
-            .body(body.into())
-            .map_err(|error| failed(&error.to_string(), Exit::Usage))
+        request.body(body.into()).map_err(|error| failed(&error.to_string(), Exit::Usage))
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -85,32 +76,22 @@ impl ClientArgs {
             },
             None => {
                 let socket = DEFAULT_SOCKETS.into_iter().find(|path| Path::new(path).exists());
-                socket.map_or(Endpoint::Tcp(DEFAULT_ADDRESS.to_owned()), |path| {
-                    Endpoint::Unix(path.into())
-                })
+                socket.map_or(Endpoint::Tcp(DEFAULT_ADDRESS.to_owned()), |path| Endpoint::Unix(path.into()))
             }
         }
     }
 }
 
 fn read_token(file: &Path) -> Result<String, Exit> {
-    let text = fs::read_to_string(file).map_err(|error| {
-        failed(
-            &format!("cannot read the token file {}: {error}", file.display()),
-            Exit::Usage,
-        )
-    })?;
+    let text = fs::read_to_string(file)
+        .map_err(|error| failed(&format!("cannot read the token file {}: {error}", file.display()), Exit::Usage))?;
     Ok(text.trim_end().to_owned())
 }
 
 fn answer(response: &Response<Bytes>) -> Answer {
     let text = String::from_utf8_lossy(response.body()).into_owned();
     let json = serde_json::from_str(&text).unwrap_or(Value::Null);
-    Answer {
-        status: response.status(),
-        text,
-        json,
-    }
+    Answer { status: response.status(), text, json }
 }
 
 /// Prints why, and hands the exit code back.

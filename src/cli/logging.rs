@@ -12,20 +12,11 @@ const DEFAULT: &str = "info,sled=off";
 /// Begins to log.
 pub(super) fn start() {
     let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new(DEFAULT));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_target(false);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
     // A subscriber that is there already is the embedding program's, and stays.
     let _already_there = if io::stderr().is_terminal() {
         builder.try_init().is_err()
     } else {
-        builder
-            .json()
-            .flatten_event(true)
-            .with_current_span(false)
-            .with_span_list(false)
-            .try_init()
-            .is_err()
+        builder.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init().is_err()
     };
 }

@@ -21,15 +21,9 @@ pub use exit::Exit;
 const DEFAULT_CONFIG: &str = "/etc/onced/onced.toml";
 
 #[derive(Debug, Parser)]
-#[command(
-    name = "onced",
-    version,
-    about = "Makes sure a webhook takes effect once and is never lost"
-)]
-#[command(
-    after_help = "Exit codes: 0 well, 1 failed, 2 wrong usage, 3 already done, 69 daemon unreachable, \
-                        75 held by another, 78 bad config."
-)]
+#[command(name = "onced", version, about = "Makes sure a webhook takes effect once and is never lost")]
+#[command(after_help = "Exit codes: 0 well, 1 failed, 2 wrong usage, 3 already done, 69 daemon unreachable, \
+                        75 held by another, 78 bad config.")]
 struct Program {
     #[command(subcommand)]
     command: Command,
@@ -76,11 +70,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => {
             // Help and version come this way too, to stdout and with success.
             let printed = error.print().is_ok();
-            return if error.use_stderr() || !printed {
-                Exit::Usage
-            } else {
-                Exit::Well
-            };
+            return if error.use_stderr() || !printed { Exit::Usage } else { Exit::Well };
         }
     };
     match program.command {

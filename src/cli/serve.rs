@@ -57,13 +57,7 @@ pub(super) fn serve(args: &ServeArgs) -> Exit {
             return Exit::Failed;
         }
     };
-    let exit = runtime.block_on(run(
-        config,
-        Surroundings {
-            source: Source::machine(),
-            real_sync,
-        },
-    ));
+    let exit = runtime.block_on(run(config, Surroundings { source: Source::machine(), real_sync }));
     // A thread that is stuck in the disk must not keep the process.
     runtime.shutdown_background();
     exit
@@ -140,10 +134,7 @@ fn config_of(args: &ServeArgs) -> Result<Config, ConfigFaults> {
 /// Connections need descriptors, and the usual soft limit of 1,024 is for programs that still use select(2).
 fn raise_descriptor_limit() {
     let limits = rustix::process::getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limits.maximum,
-        ..limits
-    };
+    let raised = Rlimit { current: limits.maximum, ..limits };
     if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
         tracing::warn!(error = %error, "the limit of open files stays as it is");
     }

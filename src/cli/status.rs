@@ -29,11 +29,7 @@ pub(super) fn status(args: &StatusArgs) -> Exit {
         Err(exit) => return exit,
     };
     // Not the status alone: somebody else may have answered.
-    let exit = if ready.json["ready"] == true {
-        Exit::Well
-    } else {
-        Exit::Failed
-    };
+    let exit = if ready.json["ready"] == true { Exit::Well } else { Exit::Failed };
     if args.client.json {
         println!("{}", ready.text);
         return exit;

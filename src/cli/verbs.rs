@@ -86,16 +86,9 @@ struct NamedKey {
 impl NamedKey {
     /// The first colon parts them, not counting the one of `route:`.
     fn parse(text: &str) -> Result<Self, String> {
-        let (prefix, rest) = text
-            .strip_prefix(ROUTE_PREFIX)
-            .map_or(("", text), |rest| (ROUTE_PREFIX, rest));
-        let (name, id) = rest
-            .split_once(':')
-            .ok_or("must be a namespace and a key, as in stripe:evt_1P")?;
-        Ok(Self {
-            namespace: format!("{prefix}{name}"),
-            id: id.to_owned(),
-        })
+        let (prefix, rest) = text.strip_prefix(ROUTE_PREFIX).map_or(("", text), |rest| (ROUTE_PREFIX, rest));
+        let (name, id) = rest.split_once(':').ok_or("must be a namespace and a key, as in stripe:evt_1P")?;
+        Ok(Self { namespace: format!("{prefix}{name}"), id: id.to_owned() })
     }
 
     fn path(&self) -> String {
@@ -124,10 +117,7 @@ pub(super) fn confirm(args: &ConfirmArgs) -> Exit {
         Ok(result) => result,
         Err(error) => return failed(&format!("--result is not JSON: {error}"), Exit::Usage),
     };
-    let fields = [
-        ("token", args.token.as_deref()),
-        ("confirmed_ttl", args.confirmed_ttl.as_deref()),
-    ];
+    let fields = [("token", args.token.as_deref()), ("confirmed_ttl", args.confirmed_ttl.as_deref())];
     post("/v1/confirm", &args.key, &fields, result)
 }
 
@@ -136,10 +126,7 @@ pub(super) fn release(args: &ReleaseArgs) -> Exit {
 }
 
 pub(super) fn extend(args: &ExtendArgs) -> Exit {
-    let fields = [
-        ("token", Some(args.token.as_str())),
-        ("processing_ttl", args.processing_ttl.as_deref()),
-    ];
+    let fields = [("token", Some(args.token.as_str())), ("processing_ttl", args.processing_ttl.as_deref())];
     post("/v1/extend", &args.key, &fields, None)
 }
 
@@ -188,9 +175,7 @@ fn tell(client: &ClientArgs, answer: Result<Answer, Exit>) -> Exit {
 
 /// Every answer to a command has an outcome, a claim that is read a state, and a problem its detail.
 fn is_ours(answer: &Answer) -> bool {
-    ["outcome", "state", "detail"]
-        .iter()
-        .any(|field| answer.json[field].is_string())
+    ["outcome", "state", "detail"].iter().any(|field| answer.json[field].is_string())
 }
 
 fn exit_of(answer: &Answer) -> Exit {
@@ -209,11 +194,7 @@ fn sentence(json: &Value) -> String {
     let Some(fields) = json.as_object() else {
         return json.to_string();
     };
-    let head = fields
-        .get("outcome")
-        .or_else(|| fields.get("state"))
-        .and_then(Value::as_str)
-        .unwrap_or("answer");
+    let head = fields.get("outcome").or_else(|| fields.get("state")).and_then(Value::as_str).unwrap_or("answer");
     let rest = fields.iter().filter(|(name, value)| {
         !matches!(name.as_str(), "outcome" | "state" | "first_delivery") && **value != Value::Bool(false)
     });
@@ -222,11 +203,7 @@ fn sentence(json: &Value) -> String {
         other => format!("{name} {other}"),
     });
     let rest: Vec<_> = rest.collect();
-    if rest.is_empty() {
-        head.to_owned()
-    } else {
-        format!("{head}: {}", rest.join(", "))
-    }
+    if rest.is_empty() { head.to_owned() } else { format!("{head}: {}", rest.join(", ")) }
 }
 
 #[cfg(test)]
@@ -245,9 +222,6 @@ mod tests {
             assert_eq!((key.namespace.as_str(), key.id.as_str()), (namespace, id));
         }
         assert!(NamedKey::parse("stripe").is_err() && NamedKey::parse("route:stripe").is_err());
-        assert_eq!(
-            NamedKey::parse("a:b/c %é").expect("a key").path(),
-            "/v1/claims/a/b%2Fc%20%25%C3%A9"
-        );
+        assert_eq!(NamedKey::parse("a:b/c %é").expect("a key").path(), "/v1/claims/a/b%2Fc%20%25%C3%A9");
     }
 }

@@ -36,14 +36,7 @@ impl Clock {
         let readings = source.readings();
         let (timeline, resumed) = Timeline::resume(anchor, &readings);
         let offset = signed(readings.wall_ms) - signed(timeline.at(readings.boot_ms).as_millis());
-        (
-            Self {
-                source,
-                timeline,
-                wall_offset_ms: Arc::new(AtomicI64::new(offset)),
-            },
-            resumed,
-        )
+        (Self { source, timeline, wall_offset_ms: Arc::new(AtomicI64::new(offset)) }, resumed)
     }
 
     /// The present point on the timeline.
@@ -69,10 +62,7 @@ impl Clock {
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         let readings = self.source.readings();
-        Anchor {
-            timeline_ms: self.timeline.at(readings.boot_ms).as_millis(),
-            readings,
-        }
+        Anchor { timeline_ms: self.timeline.at(readings.boot_ms).as_millis(), readings }
     }
 
     /// Looks whether the wall clock was stepped since the last look, and by how many milliseconds.

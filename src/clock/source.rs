@@ -38,10 +38,7 @@ impl Source {
     pub fn machine() -> Self {
         // Without a boot id (a bare container, say) every start counts as a reboot: the wall clock is trusted then.
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| "unknown".to_owned());
-        Self {
-            boot_id: boot_id.trim().into(),
-            kind: Kind::Machine,
-        }
+        Self { boot_id: boot_id.trim().into(), kind: Kind::Machine }
     }
 
     /// Clocks that stand still until a test moves them.
@@ -49,10 +46,7 @@ impl Source {
     pub fn manual(time: &ManualTime) -> Self {
         let state = time.0.subscribe();
         let boot_id = state.borrow().boot_id.clone();
-        Self {
-            boot_id,
-            kind: Kind::Manual(state),
-        }
+        Self { boot_id, kind: Kind::Manual(state) }
     }
 
     pub(super) fn boot_ms(&self) -> u64 {
@@ -75,11 +69,7 @@ impl Source {
     }
 
     pub(super) fn readings(&self) -> Readings {
-        Readings {
-            wall_ms: self.wall_ms(),
-            boot_ms: self.boot_ms(),
-            boot_id: self.boot_id.to_string(),
-        }
+        Readings { wall_ms: self.wall_ms(), boot_ms: self.boot_ms(), boot_id: self.boot_id.to_string() }
     }
 
     pub(super) async fn sleep(&self, wait: Duration) {
@@ -99,9 +89,7 @@ impl Source {
 
 /// A wall clock before 1970 is broken; it reads as the epoch.
 fn machine_wall_ms() -> u64 {
-    let elapsed = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or(Duration::ZERO);
+    let elapsed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -120,11 +108,7 @@ impl ManualTime {
     /// Clocks that show this wall time, ten seconds after a boot.
     #[must_use]
     pub fn new(wall_ms: u64) -> Self {
-        Self(watch::Sender::new(State {
-            wall_ms,
-            boot_ms: 10_000,
-            boot_id: "boot-1".into(),
-        }))
+        Self(watch::Sender::new(State { wall_ms, boot_ms: 10_000, boot_id: "boot-1".into() }))
     }
 
     /// Lets time pass, on all clocks.
@@ -138,8 +122,7 @@ impl ManualTime {
 
     /// Steps the wall clock alone.
     pub fn step_wall(&self, millis: i64) {
-        self.0
-            .send_modify(|state| state.wall_ms = state.wall_ms.saturating_add_signed(millis));
+        self.0.send_modify(|state| state.wall_ms = state.wall_ms.saturating_add_signed(millis));
     }
 
     /// Starts the machine anew: another boot, whose clock begins at zero.

@@ -60,22 +60,13 @@ impl Timeline {
                 (anchor.timeline_ms.saturating_add(elapsed_ms), resumed)
             }
         };
-        (
-            Self {
-                origin_ms,
-                origin_boot_ms: readings.boot_ms,
-            },
-            resumed,
-        )
+        (Self { origin_ms, origin_boot_ms: readings.boot_ms }, resumed)
     }
 
     /// The point that belongs to a reading of the boot clock.
     #[must_use]
     pub fn at(&self, boot_ms: u64) -> Timestamp {
-        Timestamp::from_millis(
-            self.origin_ms
-                .saturating_add(boot_ms.saturating_sub(self.origin_boot_ms)),
-        )
+        Timestamp::from_millis(self.origin_ms.saturating_add(boot_ms.saturating_sub(self.origin_boot_ms)))
     }
 }
 
@@ -84,12 +75,7 @@ fn elapsed(then: &Readings, now: &Readings) -> (u64, Resumed) {
         return (now.boot_ms - then.boot_ms, Resumed::SameBoot);
     }
     match now.wall_ms.checked_sub(then.wall_ms) {
-        None => (
-            0,
-            Resumed::WallBehind {
-                behind_ms: then.wall_ms - now.wall_ms,
-            },
-        ),
+        None => (0, Resumed::WallBehind { behind_ms: then.wall_ms - now.wall_ms }),
         Some(ahead_ms) if ahead_ms > MAX_REBOOT_STEP_MS => (MAX_REBOOT_STEP_MS, Resumed::WallFarAhead { ahead_ms }),
         Some(elapsed_ms) => (elapsed_ms, Resumed::Reboot),
     }
@@ -100,21 +86,14 @@ mod tests {
     use super::*;
 
     fn readings(wall_ms: u64, boot_ms: u64, boot_id: &str) -> Readings {
-        Readings {
-            wall_ms,
-            boot_ms,
-            boot_id: boot_id.into(),
-        }
+        Readings { wall_ms, boot_ms, boot_id: boot_id.into() }
     }
 
     #[test]
     fn a_restart_goes_on_from_the_anchor_by_the_clock_that_can_be_trusted() {
         const DAY: u64 = 86_400_000;
         const WALL: u64 = 1_700_000_000_000;
-        let anchor = Anchor {
-            timeline_ms: WALL + 5,
-            readings: readings(WALL, 50_000, "a"),
-        };
+        let anchor = Anchor { timeline_ms: WALL + 5, readings: readings(WALL, 50_000, "a") };
         let year = 365 * DAY;
         let rows = [
             // The wall clock is stepped while the daemon is down, within one boot: nothing but 7 s has passed.
@@ -124,26 +103,14 @@ mod tests {
             // Over a reboot the wall clock is all there is.
             (readings(WALL + 90_000, 4_000, "b"), WALL + 90_005, Resumed::Reboot),
             (readings(WALL + DAY, 4_000, "b"), WALL + DAY + 5, Resumed::Reboot),
-            (
-                readings(WALL - DAY, 4_000, "b"),
-                WALL + 5,
-                Resumed::WallBehind { behind_ms: DAY },
-            ),
-            (
-                readings(WALL + year, 4_000, "b"),
-                WALL + DAY + 5,
-                Resumed::WallFarAhead { ahead_ms: year },
-            ),
+            (readings(WALL - DAY, 4_000, "b"), WALL + 5, Resumed::WallBehind { behind_ms: DAY }),
+            (readings(WALL + year, 4_000, "b"), WALL + DAY + 5, Resumed::WallFarAhead { ahead_ms: year }),
             // A boot id that stayed while its clock went back is no boot id.
             (readings(WALL + 9_000, 4_000, "a"), WALL + 9_005, Resumed::Reboot),
         ];
         for (now, start_ms, how) in rows {
             let (timeline, resumed) = Timeline::resume(Some(&anchor), &now);
-            assert_eq!(
-                (timeline.at(now.boot_ms).as_millis(), resumed),
-                (start_ms, how),
-                "{now:?}"
-            );
+            assert_eq!((timeline.at(now.boot_ms).as_millis(), resumed), (start_ms, how), "{now:?}");
             assert_eq!(timeline.at(now.boot_ms + 1_000).as_millis(), start_ms + 1_000);
         }
         let (first, how) = Timeline::resume(None, &readings(WALL, 4_000, "b"));

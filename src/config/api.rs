@@ -27,14 +27,8 @@ pub(super) fn read(
 ) -> Result<ApiSettings, Reported> {
     let listen = listeners::addresses(&mut section, DEFAULT_LISTEN, addresses);
     let socket = section.parse("socket", value::socket);
-    let loopback = section.choice(
-        "loopback",
-        &[
-            ("claim", Some(Scope::Claim)),
-            ("operate", Some(Scope::Operate)),
-            ("none", None),
-        ],
-    );
+    let loopback =
+        section.choice("loopback", &[("claim", Some(Scope::Claim)), ("operate", Some(Scope::Operate)), ("none", None)]);
     let tls = listeners::tls(&mut section);
     let tokens = tokens(&mut section, environment);
     section.finish(&[]);
@@ -64,10 +58,7 @@ fn refuse_open_doors(
     if listen.iter().flatten().all(local) {
         return Ok(());
     }
-    let lacks = match (
-        matches!(tls, Ok(None)),
-        matches!(tokens, Ok(tokens) if tokens.is_empty()),
-    ) {
+    let lacks = match (matches!(tls, Ok(None)), matches!(tokens, Ok(tokens) if tokens.is_empty())) {
         (true, true) => "[[api.token]] and tls",
         (true, false) => "tls",
         (false, true) => "[[api.token]]",
@@ -79,9 +70,7 @@ fn refuse_open_doors(
 fn tokens(section: &mut Section<'_>, environment: &Environment) -> Result<Vec<TokenSettings>, Reported> {
     let (mut names, mut texts) = (Unique::default(), Unique::default());
     let sections = section.tables("token")?;
-    all(sections
-        .into_iter()
-        .map(|section| token(section, environment, &mut names, &mut texts)))
+    all(sections.into_iter().map(|section| token(section, environment, &mut names, &mut texts)))
 }
 
 fn token(
@@ -107,12 +96,7 @@ fn token(
         namespaces => Ok(namespaces),
     });
     section.finish(&[]);
-    Ok(TokenSettings {
-        name: name?,
-        token: token?,
-        namespaces: namespaces?,
-        scope: scope?,
-    })
+    Ok(TokenSettings { name: name?, token: token?, namespaces: namespaces?, scope: scope? })
 }
 
 /// Two names for one token would make the audit list a guess.
@@ -126,9 +110,7 @@ fn secret(section: &mut Section<'_>, environment: &Environment, texts: &mut Uniq
 
 fn name(text: &str) -> Result<Box<str>, String> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES || text.chars().any(char::is_control) {
-        return Err(format!(
-            "must be 1 to {MAX_NAME_BYTES} bytes without control characters"
-        ));
+        return Err(format!("must be 1 to {MAX_NAME_BYTES} bytes without control characters"));
     }
     Ok(text.into())
 }

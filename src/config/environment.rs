@@ -18,11 +18,7 @@ pub struct Environment {
 impl Environment {
     /// An environment of these variables, with the built-in providers, in which no secret may be inline.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self {
-            variables: variables.into_iter().collect(),
-            profiles: Profiles::built_in(),
-            allow_inline_secrets: false,
-        }
+        Self { variables: variables.into_iter().collect(), profiles: Profiles::built_in(), allow_inline_secrets: false }
     }
 
     /// Puts these providers in the place of the built-in ones.
@@ -45,11 +41,7 @@ impl Environment {
 
     /// A directory that systemd hands over. Several are separated by colons; ours is the first.
     pub(super) fn directory(&self, name: &str) -> Option<PathBuf> {
-        let first = self
-            .variable(name)?
-            .as_encoded_bytes()
-            .split(|byte| *byte == b':')
-            .next()?;
+        let first = self.variable(name)?.as_encoded_bytes().split(|byte| *byte == b':').next()?;
         let text = std::str::from_utf8(first).ok()?;
         (!text.is_empty()).then(|| PathBuf::from(text))
     }

@@ -43,36 +43,18 @@ fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 5] {
         format!("route {name}: {key} {} ({cause})", format_duration(length))
     };
     [
-        format!(
-            "route {name}: {}, mode sync, {sender}, forward_to {}",
-            route.path,
-            route.forward_to.uri()
-        ),
-        length(
-            "processing_ttl",
-            route.processing_ttl.as_duration(),
-            &causes.processing_ttl,
-        ),
-        length(
-            "confirmed_ttl",
-            route.confirmed_ttl.as_duration(),
-            &causes.confirmed_ttl,
-        ),
+        format!("route {name}: {}, mode sync, {sender}, forward_to {}", route.path, route.forward_to.uri()),
+        length("processing_ttl", route.processing_ttl.as_duration(), &causes.processing_ttl),
+        length("confirmed_ttl", route.confirmed_ttl.as_duration(), &causes.confirmed_ttl),
         length("answer_within", route.answer_within, &causes.answer_within),
-        format!(
-            "route {name}: max_body {} ({})",
-            size(route.max_body_bytes),
-            causes.max_body
-        ),
+        format!("route {name}: max_body {} ({})", size(route.max_body_bytes), causes.max_body),
     ]
 }
 
 /// In the largest unit that keeps it whole.
 fn size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units
-        .into_iter()
-        .find(|(unit_bytes, _)| bytes >= *unit_bytes && bytes.is_multiple_of(*unit_bytes));
+    let unit = units.into_iter().find(|(unit_bytes, _)| bytes >= *unit_bytes && bytes.is_multiple_of(*unit_bytes));
     let (unit_bytes, unit) = unit.unwrap_or((1, "B"));
     format!("{}{unit}", bytes / unit_bytes)
 }
@@ -86,9 +68,7 @@ fn api(api: &ApiSettings) -> Vec<String> {
     let mut lines = Vec::new();
     if !api.listen.is_empty() {
         let (addresses, tls) = (list(&api.listen), if api.tls.is_some() { ", TLS" } else { "" });
-        lines.push(format!(
-            "api: tcp {addresses}{tls}, loopback without a token: {loopback}"
-        ));
+        lines.push(format!("api: tcp {addresses}{tls}, loopback without a token: {loopback}"));
     }
     if let Some(socket) = &api.socket {
         lines.push(format!("api: unix {}", socket.display()));
@@ -111,10 +91,7 @@ fn store(store: &StoreSettings) -> String {
         SyncMode::Interval => "interval",
     };
     let deadline = format_duration(store.commit_deadline);
-    format!(
-        "store: {}, sync {sync}, commit_deadline {deadline}",
-        store.dir.display()
-    )
+    format!("store: {}, sync {sync}, commit_deadline {deadline}", store.dir.display())
 }
 
 fn namespace(name: &str, settings: NamespaceSettings, causes: &NamespaceCauses) -> String {

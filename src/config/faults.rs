@@ -30,18 +30,11 @@ pub struct ConfigFaults {
 impl ConfigFaults {
     pub(super) fn new(path: &Path, mut faults: Vec<Fault>) -> Self {
         faults.sort();
-        Self {
-            path: path.into(),
-            faults,
-        }
+        Self { path: path.into(), faults }
     }
 
     pub(super) fn unreadable(path: &Path, reason: impl fmt::Display) -> Self {
-        let fault = Fault {
-            line: None,
-            key: String::new(),
-            reason: format!("cannot be read: {reason}"),
-        };
+        let fault = Fault { line: None, key: String::new(), reason: format!("cannot be read: {reason}") };
         Self::new(path, vec![fault])
     }
 
@@ -86,10 +79,7 @@ pub(super) struct Faults<'t> {
 
 impl<'t> Faults<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            found: RefCell::default(),
-        }
+        Self { text, found: RefCell::default() }
     }
 
     pub(super) fn report(&self, offset: usize, key: &str, reason: impl fmt::Display) -> Reported {

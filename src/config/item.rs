@@ -62,12 +62,7 @@ impl<'a> Item<'a> {
     }
 
     pub(super) fn section(&self) -> Result<Section<'a>, Reported> {
-        Ok(Section::new(
-            self.faults,
-            self.key.clone(),
-            self.offset,
-            Some(self.table()?),
-        ))
+        Ok(Section::new(self.faults, self.key.clone(), self.offset, Some(self.table()?)))
     }
 }
 

@@ -133,9 +133,7 @@ fn read_bounded(path: &Path) -> io::Result<String> {
 /// refused anyway, and a fault that only follows from another one would mislead.
 fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, Reported> {
     let mut addresses = Unique::default();
-    let store = root
-        .section("store")
-        .and_then(|section| store::read(section, environment));
+    let store = root.section("store").and_then(|section| store::read(section, environment));
     let store_dir = store.as_ref().map_or(Path::new("."), |store| &store.dir);
     let api = root.section("api");
     let api = api.and_then(|section| api::read(section, environment, store_dir, &mut addresses));

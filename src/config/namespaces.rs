@@ -66,10 +66,7 @@ pub(super) fn read<'a>(
     let built_in = (NamespaceSettings::default(), every(&Cause::BuiltIn));
     let (defaults, default_causes) = fill(defaults?, &Cause::Defaults, built_in);
     let mut namespaces = Namespaces {
-        ledger: LedgerSettings {
-            defaults,
-            ..LedgerSettings::default()
-        },
+        ledger: LedgerSettings { defaults, ..LedgerSettings::default() },
         default_causes,
         causes: BTreeMap::new(),
         route_tables: BTreeMap::new(),
@@ -107,31 +104,13 @@ fn fill(
     cause: &Cause,
     (under, under_causes): (NamespaceSettings, NamespaceCauses),
 ) -> (NamespaceSettings, NamespaceCauses) {
-    let processing = over(
-        set.processing_ttl,
-        cause,
-        (under.processing_ttl, under_causes.processing_ttl),
-    );
-    let confirmed = over(
-        set.confirmed_ttl,
-        cause,
-        (under.confirmed_ttl, under_causes.confirmed_ttl),
-    );
-    let failure = over(
-        set.on_store_failure,
-        cause,
-        (under.on_store_failure, under_causes.on_store_failure),
-    );
-    let settings = NamespaceSettings {
-        processing_ttl: processing.0,
-        confirmed_ttl: confirmed.0,
-        on_store_failure: failure.0,
-    };
-    let causes = NamespaceCauses {
-        processing_ttl: processing.1,
-        confirmed_ttl: confirmed.1,
-        on_store_failure: failure.1,
-    };
+    let processing = over(set.processing_ttl, cause, (under.processing_ttl, under_causes.processing_ttl));
+    let confirmed = over(set.confirmed_ttl, cause, (under.confirmed_ttl, under_causes.confirmed_ttl));
+    let failure = over(set.on_store_failure, cause, (under.on_store_failure, under_causes.on_store_failure));
+    let settings =
+        NamespaceSettings { processing_ttl: processing.0, confirmed_ttl: confirmed.0, on_store_failure: failure.0 };
+    let causes =
+        NamespaceCauses { processing_ttl: processing.1, confirmed_ttl: confirmed.1, on_store_failure: failure.1 };
     (settings, causes)
 }
 
@@ -140,9 +119,5 @@ fn over<T>(set: Option<T>, cause: &Cause, under: (T, Cause)) -> (T, Cause) {
 }
 
 fn every(cause: &Cause) -> NamespaceCauses {
-    NamespaceCauses {
-        processing_ttl: cause.clone(),
-        confirmed_ttl: cause.clone(),
-        on_store_failure: cause.clone(),
-    }
+    NamespaceCauses { processing_ttl: cause.clone(), confirmed_ttl: cause.clone(), on_store_failure: cause.clone() }
 }

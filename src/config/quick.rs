@@ -54,11 +54,7 @@ fn flag(key: &str) -> &str {
 }
 
 fn fault(flag: &str, reason: String) -> Fault {
-    Fault {
-        line: None,
-        key: flag.to_owned(),
-        reason,
-    }
+    Fault { line: None, key: flag.to_owned(), reason }
 }
 
 /// A basic string of TOML 1.0: quotation marks, backslashes and control characters must not stand in it as they are.

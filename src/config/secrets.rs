@@ -47,11 +47,7 @@ pub(super) fn read(section: &mut Section<'_>, environment: &Environment) -> Resu
     ];
     let set: Vec<_> = sources.into_iter().filter_map(Result::transpose).collect();
     match set.len() {
-        1 => set
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()?
-            .pop()
-            .ok_or_else(|| one(section)),
+        1 => set.into_iter().collect::<Result<Vec<_>, _>>()?.pop().ok_or_else(|| one(section)),
         _ => Err(one(section)),
     }
 }
@@ -93,16 +89,12 @@ fn from_variable(name: &str, environment: &Environment) -> Result<Found, String>
 fn inline(text: &str, environment: &Environment) -> Result<Found, String> {
     if !environment.allows_inline_secrets() {
         return Err(
-            "is refused: a secret belongs into a credential, file or variable (or --allow-inline-secrets)".into(),
+            "is refused: a secret belongs into a credential, file or variable (or --allow-inline-secrets)".into()
         );
     }
     Ok(found("inline", "secret", text.into()))
 }
 
 fn found(key: &'static str, name: &str, bytes: Vec<u8>) -> Found {
-    Found {
-        label: format!("{key} {name}"),
-        bytes,
-        key,
-    }
+    Found { label: format!("{key} {name}"), bytes, key }
 }

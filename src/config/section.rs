@@ -25,13 +25,7 @@ pub(super) struct Section<'a> {
 
 impl<'a> Section<'a> {
     pub(super) fn new(faults: &'a Faults<'a>, name: String, offset: usize, table: Option<&'a DeTable<'a>>) -> Self {
-        Self {
-            faults,
-            name,
-            offset,
-            table,
-            asked: Vec::new(),
-        }
+        Self { faults, name, offset, table, asked: Vec::new() }
     }
 
     /// The dotted name of a key of it.
@@ -41,11 +35,7 @@ impl<'a> Section<'a> {
             true => key.to_owned(),
             false => format!("{key:?}"),
         };
-        if self.name.is_empty() {
-            key
-        } else {
-            format!("{}.{key}", self.name)
-        }
+        if self.name.is_empty() { key } else { format!("{}.{key}", self.name) }
     }
 
     /// Reports a fault of a key, at the key or, when it is not set, at the section.
@@ -67,12 +57,7 @@ impl<'a> Section<'a> {
 
     fn item(&self, key: &str) -> Option<Item<'a>> {
         let (place, value) = self.table?.get_key_value(key)?;
-        Some(Item {
-            faults: self.faults,
-            key: self.dotted(key),
-            offset: place.span().start,
-            value: value.get_ref(),
-        })
+        Some(Item { faults: self.faults, key: self.dotted(key), offset: place.span().start, value: value.get_ref() })
     }
 
     /// A text that `parse` takes.

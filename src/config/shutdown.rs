@@ -14,8 +14,5 @@ const MAX_DRAIN: Duration = Duration::from_secs(24 * 3_600);
 pub(super) fn read(mut section: Section<'_>, longest: Duration) -> Result<ShutdownSettings, Reported> {
     let drain = section.parse("drain", value::length(MAX_DRAIN));
     section.finish(&[]);
-    Ok(drain?.map_or_else(
-        || ShutdownSettings::for_longest(longest),
-        |drain| ShutdownSettings { drain },
-    ))
+    Ok(drain?.map_or_else(|| ShutdownSettings::for_longest(longest), |drain| ShutdownSettings { drain }))
 }

@@ -19,14 +19,8 @@ const MAX_CACHE_BYTES: u64 = 1 << 40;
 
 pub(super) fn read(mut section: Section<'_>, environment: &Environment) -> Result<StoreSettings, Reported> {
     let dir = section.parse("dir", value::path);
-    let sync = section.choice(
-        "sync",
-        &[("always", SyncMode::Always), ("interval", SyncMode::Interval)],
-    );
-    let cache = section.parse(
-        "cache",
-        value::size(MIN_CACHE_BYTES, MAX_CACHE_BYTES, "from 1MiB to 1TiB"),
-    );
+    let sync = section.choice("sync", &[("always", SyncMode::Always), ("interval", SyncMode::Interval)]);
+    let cache = section.parse("cache", value::size(MIN_CACHE_BYTES, MAX_CACHE_BYTES, "from 1MiB to 1TiB"));
     let min_free = section.parse("min_free", value::size(0, u64::MAX, "a size"));
     let max_events = section.parse("max_event_bytes", value::size(1, u64::MAX, "more than 0B"));
     let commit_deadline = section.parse("commit_deadline", value::length(MAX_COMMIT_DEADLINE));
@@ -43,7 +37,5 @@ pub(super) fn read(mut section: Section<'_>, environment: &Environment) -> Resul
 }
 
 fn default_dir(environment: &Environment) -> PathBuf {
-    environment
-        .directory("STATE_DIRECTORY")
-        .unwrap_or_else(|| PathBuf::from("./onced-data"))
+    environment.directory("STATE_DIRECTORY").unwrap_or_else(|| PathBuf::from("./onced-data"))
 }

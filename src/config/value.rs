@@ -39,11 +39,7 @@ pub(super) fn length(max: Duration) -> impl Fn(&str) -> Result<Duration, String>
 pub(super) fn size(min_bytes: u64, max_bytes: u64, bounds: &'static str) -> impl Fn(&str) -> Result<u64, String> {
     move |text| {
         let bytes = parse_bytes(text).map_err(text_of)?;
-        if (min_bytes..=max_bytes).contains(&bytes) {
-            Ok(bytes)
-        } else {
-            Err(format!("must be {bounds}"))
-        }
+        if (min_bytes..=max_bytes).contains(&bytes) { Ok(bytes) } else { Err(format!("must be {bounds}")) }
     }
 }
 
@@ -57,18 +53,12 @@ pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, &'static str> {
         return Ok(None);
     }
     let address = text.parse();
-    address
-        .map(Some)
-        .map_err(|_| "must be an address and a port, such as 127.0.0.1:8600 or [::1]:8600")
+    address.map(Some).map_err(|_| "must be an address and a port, such as 127.0.0.1:8600 or [::1]:8600")
 }
 
 /// A path. TOML has no text with a NUL in it that a file could be named by.
 pub(super) fn path(text: &str) -> Result<PathBuf, &'static str> {
-    if text.is_empty() || text.contains('\0') {
-        Err("must be a path")
-    } else {
-        Ok(PathBuf::from(text))
-    }
+    if text.is_empty() || text.contains('\0') { Err("must be a path") } else { Ok(PathBuf::from(text)) }
 }
 
 /// The path of a Unix socket; `""` is none.
@@ -77,9 +67,7 @@ pub(super) fn socket(text: &str) -> Result<Option<PathBuf>, String> {
         return Ok(None);
     }
     if text.len() > MAX_SOCKET_PATH_BYTES {
-        return Err(format!(
-            "must be at most {MAX_SOCKET_PATH_BYTES} bytes, as for every Unix socket"
-        ));
+        return Err(format!("must be at most {MAX_SOCKET_PATH_BYTES} bytes, as for every Unix socket"));
     }
     path(text).map(Some).map_err(text_of)
 }

@@ -63,19 +63,11 @@ pub(super) fn of_route(route: &RouteSettings, profile: &Profile) -> Vec<Warning>
     // A window of 0 is a sender that does not come again.
     if let Some(window) = profile.retry.automatic.window().filter(|window| !window.is_zero()) {
         if confirmed_ttl < window {
-            oddities.push(Oddity::ForgottenEarly {
-                confirmed_ttl,
-                sender: sender(),
-                window,
-            });
+            oddities.push(Oddity::ForgottenEarly { confirmed_ttl, sender: sender(), window });
         }
         // When both end together, the last retry may still find the claim held.
         if processing_ttl >= window {
-            oddities.push(Oddity::ClaimOutlastsRetries {
-                processing_ttl,
-                sender: sender(),
-                window,
-            });
+            oddities.push(Oddity::ClaimOutlastsRetries { processing_ttl, sender: sender(), window });
         }
     }
     if let Some(timeout) = profile.timeout().filter(|timeout| route.max_duration > *timeout) {
@@ -86,10 +78,7 @@ pub(super) fn of_route(route: &RouteSettings, profile: &Profile) -> Vec<Warning>
             answer_within: route.answer_within,
         });
     }
-    let warning = |oddity| Warning {
-        route: route.name.clone(),
-        oddity,
-    };
+    let warning = |oddity| Warning { route: route.name.clone(), oddity };
     oddities.into_iter().map(warning).collect()
 }
 
@@ -103,32 +92,19 @@ impl fmt::Display for Oddity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format_duration;
         match self {
-            Self::ForgottenEarly {
-                confirmed_ttl,
-                sender,
-                window,
-            } => write!(
+            Self::ForgottenEarly { confirmed_ttl, sender, window } => write!(
                 f,
                 "confirmed_ttl {} is shorter than the {} for which {sender} retries: a late retry takes effect again",
                 text(*confirmed_ttl),
                 text(*window)
             ),
-            Self::ClaimOutlastsRetries {
-                processing_ttl,
-                sender,
-                window,
-            } => write!(
+            Self::ClaimOutlastsRetries { processing_ttl, sender, window } => write!(
                 f,
                 "processing_ttl {} does not end before the last retry of {sender} after {}: a crash uses up all of them",
                 text(*processing_ttl),
                 text(*window)
             ),
-            Self::SlowerThanSender {
-                max_duration,
-                sender,
-                timeout,
-                answer_within,
-            } => write!(
+            Self::SlowerThanSender { max_duration, sender, timeout, answer_within } => write!(
                 f,
                 "max_duration {} is longer than the {} that {sender} waits: what takes longer than answer_within {} is \
                  answered with 503 while the app goes on",

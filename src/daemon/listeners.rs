@@ -48,11 +48,7 @@ pub(super) async fn serve(
         bound.socket = Some(path.clone());
     }
     // Nobody listens for senders where nothing is to be done with what they send.
-    let addresses = if config.routes.is_empty() {
-        &[][..]
-    } else {
-        &config.hooks.listen
-    };
+    let addresses = if config.routes.is_empty() { &[][..] } else { &config.hooks.listen };
     let for_hooks = bind_all(addresses, config.hooks.tls.as_ref(), &mut bound.hooks).await?;
     for door in for_api {
         tracing::info!(listener = "api", address = door.local_address(), "listening");
@@ -65,10 +61,7 @@ pub(super) async fn serve(
         let proxy = Arc::clone(&proxy);
         let service = move |request| Arc::clone(&proxy).handle(request);
         // A sender that has sent its event and closes must not lose it on the last piece of the body.
-        let limits = Limits {
-            half_closed: HalfClosed::Waiting,
-            ..Limits::default()
-        };
+        let limits = Limits { half_closed: HalfClosed::Waiting, ..Limits::default() };
         tokio::spawn(server::serve(door, limits, service, shutdown.clone()));
     }
     Ok(bound)

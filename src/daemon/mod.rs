@@ -80,18 +80,8 @@ impl Daemon {
         let store = open_store(&config, surroundings, Arc::clone(&metrics)).await?;
         let ledger = Arc::new(Ledger::new(store, namespaces(&config), Arc::clone(&metrics)));
         let (shutdown, stopping) = (Shutdown::new(), CancellationToken::new());
-        let api = Api::new(
-            Arc::clone(&ledger),
-            Arc::clone(&metrics),
-            config.api.clone(),
-            stopping.clone(),
-        );
-        let proxy = Proxy::new(
-            Arc::clone(&ledger),
-            Arc::clone(&metrics),
-            &config.hooks,
-            config.routes.clone(),
-        );
+        let api = Api::new(Arc::clone(&ledger), Arc::clone(&metrics), config.api.clone(), stopping.clone());
+        let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
         let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown).await {
             Ok(bound) => bound,
@@ -107,25 +97,10 @@ impl Daemon {
             "the sweep"
         });
         workers.spawn(watch::commits(Arc::clone(&ledger)));
-        let loaded = ledger
-            .clock()
-            .wall_now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
-        metrics
-            .config_loaded_seconds
-            .set(i64::try_from(loaded.as_secs()).unwrap_or(i64::MAX));
+        let loaded = ledger.clock().wall_now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        metrics.config_loaded_seconds.set(i64::try_from(loaded.as_secs()).unwrap_or(i64::MAX));
         tracing::info!("ready");
-        Ok(Self {
-            ledger,
-            metrics,
-            proxy,
-            bound,
-            shutdown,
-            stopping,
-            workers,
-            drain: config.shutdown.drain,
-        })
+        Ok(Self { ledger, metrics, proxy, bound, shutdown, stopping, workers, drain: config.shutdown.drain })
     }
 
     /// Where it listens.
@@ -168,20 +143,12 @@ impl Daemon {
     /// When the last commit hangs: there is nothing to wait for then.
     pub async fn stop(mut self) -> Result<(), Ended> {
         self.stopping.cancel();
-        tracing::info!(
-            drain_ms = self.drain.as_millis(),
-            "stopping: not ready, accepting nothing more"
-        );
+        tracing::info!(drain_ms = self.drain.as_millis(), "stopping: not ready, accepting nothing more");
         let deadline = Instant::now() + self.drain;
         let drained = self.shutdown.drain(deadline).await;
         // Attempts whose senders have gone go on by themselves.
         let attempts_ended = tokio::time::timeout_at(deadline, self.proxy.finish()).await.is_ok();
-        tracing::info!(
-            finished = drained.finished,
-            cut = drained.cut,
-            attempts_ended,
-            "drained"
-        );
+        tracing::info!(finished = drained.finished, cut = drained.cut, attempts_ended, "drained");
         self.workers.shutdown().await;
         tracing::info!("workers stopped");
         // The watch over the commits is one of the workers, and gone.

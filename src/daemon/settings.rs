@@ -17,8 +17,6 @@ impl ShutdownSettings {
     /// The default: the slowest app may finish, and its outcome be written down.
     #[must_use]
     pub fn for_longest(max_duration: Duration) -> Self {
-        Self {
-            drain: max_duration + Self::AFTER_THE_APP,
-        }
+        Self { drain: max_duration + Self::AFTER_THE_APP }
     }
 }

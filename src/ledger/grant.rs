@@ -13,9 +13,7 @@ pub struct Grant {
 
 impl Grant {
     pub(super) fn armed(ledger: Arc<Ledger>, key: Key, token: Token) -> Self {
-        Self {
-            inner: Some((ledger, key, token)),
-        }
+        Self { inner: Some((ledger, key, token)) }
     }
 
     /// Hands the release over: whoever holds the receipt calls it if the answer was not written.

@@ -82,12 +82,7 @@ impl Ledger {
     /// A ledger over an open store.
     #[must_use]
     pub fn new(store: Store, settings: LedgerSettings, metrics: Arc<Metrics>) -> Self {
-        Self {
-            store,
-            settings: RwLock::new(settings),
-            waiters: Waiters::default(),
-            metrics,
-        }
+        Self { store, settings: RwLock::new(settings), waiters: Waiters::default(), metrics }
     }
 
     /// The store below.
@@ -144,14 +139,8 @@ impl Ledger {
             let mut grant = Grant::armed(Arc::clone(self), key.clone(), token.clone());
             let answer = self.ask(key.clone(), Ask::Claim(claim.clone())).await;
             match answer {
-                Ok(Answer {
-                    outcome: Outcome::Claimed(_),
-                    ..
-                }) => return answer.map(|answer| (answer, Some(grant))),
-                Ok(Answer {
-                    outcome: Outcome::InProgress { expires_at, .. },
-                    ..
-                }) => {
+                Ok(Answer { outcome: Outcome::Claimed(_), .. }) => return answer.map(|answer| (answer, Some(grant))),
+                Ok(Answer { outcome: Outcome::InProgress { expires_at, .. }, .. }) => {
                     grant.keep();
                     let over = self.clock().now() >= deadline;
                     let Some(place) = place.filter(|_| !over) else {
@@ -187,11 +176,7 @@ impl Ledger {
     }
 
     fn request(&self, key: Key, ask: Ask) -> Request {
-        let settings = self
-            .settings
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .of(key.namespace());
+        let settings = self.settings.read().unwrap_or_else(PoisonError::into_inner).of(key.namespace());
         let command = match ask {
             Ask::Claim(claim) => Command::Claim(Claim {
                 token: claim.token.unwrap_or_else(fresh_token),
@@ -200,27 +185,18 @@ impl Ledger {
                 fingerprint: claim.fingerprint,
                 owner: claim.owner,
             }),
-            Ask::Confirm {
-                token,
-                confirmed_ttl,
-                result,
-            } => Command::Confirm(Confirm {
+            Ask::Confirm { token, confirmed_ttl, result } => Command::Confirm(Confirm {
                 token,
                 confirmed_ttl: confirmed_ttl.unwrap_or(settings.confirmed_ttl),
                 result,
             }),
             Ask::Release { token } => Command::Release { token },
-            Ask::Extend { token, processing_ttl } => Command::Extend {
-                token,
-                processing_ttl: processing_ttl.unwrap_or(settings.processing_ttl),
-            },
+            Ask::Extend { token, processing_ttl } => {
+                Command::Extend { token, processing_ttl: processing_ttl.unwrap_or(settings.processing_ttl) }
+            }
             Ask::Forget => Command::Forget,
         };
-        Request {
-            key,
-            command,
-            on_failure: settings.on_store_failure,
-        }
+        Request { key, command, on_failure: settings.on_store_failure }
     }
 
     /// Calls those who wait for what has just happened, and counts it.
@@ -234,10 +210,7 @@ impl Ledger {
                     _ => {}
                 }
                 if let Outcome::Confirmed { overrun: true, .. } = answer.outcome {
-                    self.metrics
-                        .late_confirms
-                        .get_or_create(&ByNamespace { namespace: namespace() })
-                        .inc();
+                    self.metrics.late_confirms.get_or_create(&ByNamespace { namespace: namespace() }).inc();
                 }
                 if let Some(fault) = answer.degraded {
                     self.count_degraded(namespace(), fault);
@@ -252,20 +225,11 @@ impl Ledger {
     }
 
     fn count(&self, namespace: String, outcome: &'static str) {
-        self.metrics
-            .claims
-            .get_or_create(&ByOutcome { namespace, outcome })
-            .inc();
+        self.metrics.claims.get_or_create(&ByOutcome { namespace, outcome }).inc();
     }
 
     fn count_degraded(&self, namespace: String, fault: Fault) {
-        self.metrics
-            .degraded
-            .get_or_create(&ByReason {
-                namespace,
-                reason: fault.as_str(),
-            })
-            .inc();
+        self.metrics.degraded.get_or_create(&ByReason { namespace, reason: fault.as_str() }).inc();
     }
 }
 

@@ -49,11 +49,7 @@ impl Waiters {
         queue.waiters += 1;
         let mut notify = Box::pin(Arc::clone(&queue.notify).notified_owned());
         notify.as_mut().enable();
-        Some(Place {
-            keys: Arc::clone(&self.keys),
-            key: key.clone(),
-            notify,
-        })
+        Some(Place { keys: Arc::clone(&self.keys), key: key.clone(), notify })
     }
 
     /// The key is free: one waiter may have it.

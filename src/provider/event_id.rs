@@ -203,10 +203,7 @@ impl fmt::Display for EventIdSource {
             Self::Header(header) => write!(f, "header {header}"),
             Self::Pointer(pointer) => write!(f, "JSON {pointer}"),
             Self::Form { field, pointer: None } => write!(f, "form field {field}"),
-            Self::Form {
-                field,
-                pointer: Some(pointer),
-            } => write!(f, "JSON {pointer} in form field {field}"),
+            Self::Form { field, pointer: Some(pointer) } => write!(f, "JSON {pointer} in form field {field}"),
         }
     }
 }

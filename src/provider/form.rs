@@ -19,10 +19,8 @@ pub(super) enum Field<'b> {
 
 /// Looks for a field by its decoded name. One pass over the body.
 pub(super) fn field<'b>(body: &'b [u8], name: &str) -> Field<'b> {
-    let mut matching = body
-        .split(|byte| *byte == b'&')
-        .map(split_pair)
-        .filter(|(key, _)| *decode(key) == *name.as_bytes());
+    let mut matching =
+        body.split(|byte| *byte == b'&').map(split_pair).filter(|(key, _)| *decode(key) == *name.as_bytes());
     match (matching.next(), matching.next()) {
         (None, _) => Field::Absent,
         (Some((_, value)), None) => Field::Once(decode(value)),
@@ -42,9 +40,6 @@ fn decode(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'+') {
         return percent_decode(text).into();
     }
-    let blanks: Vec<u8> = text
-        .iter()
-        .map(|byte| if *byte == b'+' { b' ' } else { *byte })
-        .collect();
+    let blanks: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     Cow::Owned(percent_decode(&blanks).collect())
 }

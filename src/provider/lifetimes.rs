@@ -57,50 +57,30 @@ impl Lifetimes {
         Self {
             processing_ttl: processing_ttl(max_duration),
             confirmed_ttl: floor(CAUSE.to_owned()),
-            answer_within: Caused {
-                span: DEFAULT_ANSWER_WITHIN,
-                cause: CAUSE.to_owned(),
-            },
+            answer_within: Caused { span: DEFAULT_ANSWER_WITHIN, cause: CAUSE.to_owned() },
         }
     }
 }
 
 fn processing_ttl(max_duration: Duration) -> Caused {
     let cause = format!("{PROCESSING_FACTOR} x max_duration ({max_duration:?})");
-    Caused {
-        span: max_duration.saturating_mul(PROCESSING_FACTOR),
-        cause,
-    }
+    Caused { span: max_duration.saturating_mul(PROCESSING_FACTOR), cause }
 }
 
 fn confirmed_ttl(profile: &Profile) -> Caused {
-    let automatic = profile
-        .retry
-        .automatic
-        .window()
-        .map(|window| (window, "automatic retries"));
+    let automatic = profile.retry.automatic.window().map(|window| (window, "automatic retries"));
     // Of two equal windows the last counts: the sender's own retries are the stronger cause.
-    let longest = manual_window(profile.retry.manual)
-        .into_iter()
-        .chain(automatic)
-        .max_by_key(|(window, _)| *window);
+    let longest = manual_window(profile.retry.manual).into_iter().chain(automatic).max_by_key(|(window, _)| *window);
     let Some((window, whose)) = longest else {
         return floor(format!("{} publishes no retry or redelivery window", profile.title));
     };
     let span = window + window / 4;
     let cause = format!("5/4 of the {}s of {whose} at {}", window.as_secs(), profile.title);
-    if span < MIN_CONFIRMED_TTL {
-        floor(cause)
-    } else {
-        Caused { span, cause }
-    }
+    if span < MIN_CONFIRMED_TTL { floor(cause) } else { Caused { span, cause } }
 }
 
 fn floor(instead_of: String) -> Caused {
-    Caused {
-        span: MIN_CONFIRMED_TTL,
-        cause: format!("at least 24h; {instead_of}"),
-    }
+    Caused { span: MIN_CONFIRMED_TTL, cause: format!("at least 24h; {instead_of}") }
 }
 
 /// How long a person's redelivery counts, and how to call it.
@@ -121,10 +101,7 @@ fn answer_within(profile: &Profile) -> Caused {
     match profile.timeout() {
         Some(timeout) => {
             let cause = format!("4/5 of the {}s that {} waits", timeout.as_secs(), profile.title);
-            Caused {
-                span: timeout / 5 * 4,
-                cause,
-            }
+            Caused { span: timeout / 5 * 4, cause }
         }
         None => Caused {
             span: DEFAULT_ANSWER_WITHIN,

@@ -70,9 +70,7 @@ impl TryFrom<String> for Pointer {
     type Error = PointerError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let steps = text
-            .strip_prefix('/')
-            .and_then(|rest| rest.split('/').map(unescape).collect::<Option<Vec<_>>>());
+        let steps = text.strip_prefix('/').and_then(|rest| rest.split('/').map(unescape).collect::<Option<Vec<_>>>());
         match steps {
             None => Err(PointerError::Syntax(text)),
             Some(steps) if steps.len() > MAX_POINTER_STEPS => Err(PointerError::TooDeep(text)),

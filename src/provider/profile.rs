@@ -194,9 +194,7 @@ impl Acknowledgement {
             Some(content_type) => HeaderValue::from_str(content_type).is_ok(),
             None => self.body.is_empty(),
         };
-        status
-            .into_iter()
-            .chain((!readable).then_some(ProfileFault::AcknowledgementType))
+        status.into_iter().chain((!readable).then_some(ProfileFault::AcknowledgementType))
     }
 }
 

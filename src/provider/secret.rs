@@ -82,10 +82,7 @@ impl Secret {
     pub fn from_bytes(label: impl Into<String>, bytes: &[u8]) -> Result<Self, SecretError> {
         let label = label.into();
         match judge(bytes) {
-            Ok(text) => Ok(Self {
-                label,
-                text: text.to_owned(),
-            }),
+            Ok(text) => Ok(Self { label, text: text.to_owned() }),
             Err(fault) => Err(SecretError { label, fault }),
         }
     }
@@ -103,9 +100,7 @@ impl Secret {
 /// The label alone.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secret")
-            .field("label", &self.label)
-            .finish_non_exhaustive()
+        f.debug_struct("Secret").field("label", &self.label).finish_non_exhaustive()
     }
 }
 
@@ -114,20 +109,12 @@ fn judge(bytes: &[u8]) -> Result<&str, SecretFault> {
     if bytes.len() > MAX_SECRET_BYTES {
         return Err(SecretFault::TooLong { bytes: bytes.len() });
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| SecretFault::NotText {
-        byte: error.valid_up_to() + 1,
-    })?;
+    let text = std::str::from_utf8(bytes).map_err(|error| SecretFault::NotText { byte: error.valid_up_to() + 1 })?;
     judge_ends(text)?;
-    let found = text
-        .chars()
-        .zip(1..)
-        .find_map(|(character, position)| Some((character, position, invisible(character)?)));
+    let found =
+        text.chars().zip(1..).find_map(|(character, position)| Some((character, position, invisible(character)?)));
     match found {
-        Some((character, position, name)) => Err(SecretFault::Invisible {
-            position,
-            code: character.into(),
-            name,
-        }),
+        Some((character, position, name)) => Err(SecretFault::Invisible { position, code: character.into(), name }),
         None => Ok(text),
     }
 }
@@ -135,14 +122,8 @@ fn judge(bytes: &[u8]) -> Result<&str, SecretFault> {
 fn judge_ends(text: &str) -> Result<(), SecretFault> {
     let length = text.chars().count();
     match (text.chars().next(), text.chars().next_back()) {
-        (Some(first), _) if first.is_whitespace() => Err(SecretFault::Blank {
-            end: "beginning",
-            position: 1,
-        }),
-        (_, Some(last)) if last.is_whitespace() => Err(SecretFault::Blank {
-            end: "end",
-            position: length,
-        }),
+        (Some(first), _) if first.is_whitespace() => Err(SecretFault::Blank { end: "beginning", position: 1 }),
+        (_, Some(last)) if last.is_whitespace() => Err(SecretFault::Blank { end: "end", position: length }),
         (Some(first), Some(last)) if length > 1 && is_quotation(first, last) => {
             Err(SecretFault::Quoted { last: length })
         }
@@ -153,18 +134,13 @@ fn judge_ends(text: &str) -> Result<(), SecretFault> {
 
 /// One `\n` or `\r\n`, not more: a second one is no editor's habit.
 fn without_final_newline(bytes: &[u8]) -> &[u8] {
-    let without = bytes
-        .strip_suffix(b"\n")
-        .map(|rest| rest.strip_suffix(b"\r").unwrap_or(rest));
+    let without = bytes.strip_suffix(b"\n").map(|rest| rest.strip_suffix(b"\r").unwrap_or(rest));
     without.unwrap_or(bytes)
 }
 
 /// Only marks on both sides count: a generated secret may well begin with one.
 fn is_quotation(first: char, last: char) -> bool {
-    matches!(
-        (first, last),
-        ('"', '"') | ('\'', '\'') | ('`', '`') | ('“', '”') | ('‘', '’')
-    )
+    matches!((first, last), ('"', '"') | ('\'', '\'') | ('`', '`') | ('“', '”') | ('‘', '’'))
 }
 
 fn invisible(character: char) -> Option<&'static str> {

@@ -54,9 +54,7 @@ impl SignedString {
 
     /// Whether this header's value is among the signed bytes.
     pub(super) fn covers_header(&self, header: &Header) -> bool {
-        self.parts
-            .iter()
-            .any(|part| matches!(part, Part::Header(covered) if covered == header))
+        self.parts.iter().any(|part| matches!(part, Part::Header(covered) if covered == header))
     }
 }
 
@@ -84,10 +82,8 @@ fn parse(text: &str) -> Result<Vec<Part>, SignedStringError> {
     let mut rest = text;
     while let Some(brace) = rest.find(['{', '}']) {
         let (literal, from_brace) = rest.split_at(brace);
-        let (word, after) = from_brace
-            .strip_prefix('{')
-            .and_then(|inside| inside.split_once('}'))
-            .ok_or(SignedStringError::Brace)?;
+        let (word, after) =
+            from_brace.strip_prefix('{').and_then(|inside| inside.split_once('}')).ok_or(SignedStringError::Brace)?;
         push_literal(&mut parts, literal);
         parts.push(placeholder(word)?);
         rest = after;

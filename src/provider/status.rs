@@ -35,10 +35,7 @@ impl TryFrom<String> for StatusRange {
 }
 
 fn status(text: &str) -> Option<u16> {
-    let code = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| text.parse().ok())??;
+    let code = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())??;
     (100..=599).contains(&code).then_some(code)
 }
 

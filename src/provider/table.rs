@@ -34,12 +34,7 @@ impl Profiles {
     /// The built-in profiles.
     pub fn built_in() -> Self {
         let parse = |text| toml::from_str(text).expect("a test reads every built-in profile");
-        Self(
-            BUILT_IN
-                .iter()
-                .map(|(name, text)| ((*name).to_owned(), parse(text)))
-                .collect(),
-        )
+        Self(BUILT_IN.iter().map(|(name, text)| ((*name).to_owned(), parse(text))).collect())
     }
 
     /// Adds a profile of the operator's own.

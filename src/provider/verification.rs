@@ -99,10 +99,7 @@ impl Verifier {
             (Some(_), Some(set)) => set,
             (Some(timestamp), None) => timestamp.default_tolerance(),
         };
-        Ok(Self {
-            scheme: Scheme::new(&profile.signature, secrets)?,
-            tolerance,
-        })
+        Ok(Self { scheme: Scheme::new(&profile.signature, secrets)?, tolerance })
     }
 
     /// The tolerance in force.
@@ -132,10 +129,7 @@ impl Scheme {
             Signature::Hmac(recipe) => {
                 let mut verifier = HmacVerifier::new(recipe.clone());
                 for secret in secrets {
-                    let refused = |fault| SecretError {
-                        label: secret.label().to_owned(),
-                        fault,
-                    };
+                    let refused = |fault| SecretError { label: secret.label().to_owned(), fault };
                     verifier.accept(secret).map_err(refused)?;
                 }
                 Ok(Self::Hmac(verifier))

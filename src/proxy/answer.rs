@@ -31,37 +31,19 @@ pub(super) fn response(verdict: Verdict) -> Response {
             response
         }
         Verdict::Unverified => text(StatusCode::UNAUTHORIZED, "the signature could not be verified\n"),
-        Verdict::Stale => retry(
-            StatusCode::SERVICE_UNAVAILABLE,
-            RETRY_SECONDS,
-            "the timestamp is out of tolerance\n",
-        ),
+        Verdict::Stale => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the timestamp is out of tolerance\n"),
         Verdict::NoId => text(StatusCode::UNPROCESSABLE_ENTITY, "the event has no id\n"),
         Verdict::Duplicate => text(StatusCode::OK, "handled before\n"),
         Verdict::InProgress { expires_in } => {
             let seconds = expires_in.as_secs().clamp(1, MAX_RETRY_SECONDS).min(RETRY_SECONDS);
-            retry(
-                StatusCode::SERVICE_UNAVAILABLE,
-                seconds,
-                "an attempt at this event is under way\n",
-            )
+            retry(StatusCode::SERVICE_UNAVAILABLE, seconds, "an attempt at this event is under way\n")
         }
-        Verdict::Late => retry(
-            StatusCode::SERVICE_UNAVAILABLE,
-            RETRY_SECONDS,
-            "the app is still at this event\n",
-        ),
+        Verdict::Late => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the app is still at this event\n"),
         Verdict::StoreDown => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "try again later\n"),
         Verdict::Broken => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "try again later\n"),
         Verdict::Dangerous(status) => {
-            let mut response = retry(
-                StatusCode::SERVICE_UNAVAILABLE,
-                RETRY_SECONDS,
-                "the app refused this event\n",
-            );
-            response
-                .headers_mut()
-                .insert(APP_STATUS, HeaderValue::from(status.as_u16()));
+            let mut response = retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the app refused this event\n");
+            response.headers_mut().insert(APP_STATUS, HeaderValue::from(status.as_u16()));
             response
         }
         Verdict::Redirected => text(StatusCode::BAD_GATEWAY, "the app answered with a redirect\n"),
@@ -84,9 +66,7 @@ fn relayed(answer: http::Response<bytes::Bytes>) -> Response {
 fn text(status: StatusCode, text: &'static str) -> Response {
     let mut response = Response::new(ResponseBody::from(text));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
 }
 

@@ -51,11 +51,7 @@ impl App {
 
     fn count(&self, route: &RouteSettings, target: &Target, outcome: &'static str, took: Duration) {
         self.metrics.attempt_seconds.observe(took.as_secs_f64());
-        let labels = ByApp {
-            route: route.name.to_string(),
-            app: target.to_string(),
-            outcome,
-        };
+        let labels = ByApp { route: route.name.to_string(), app: target.to_string(), outcome };
         self.metrics.attempts.get_or_create(&labels).inc();
     }
 }
@@ -68,9 +64,7 @@ fn judge(route: &RouteSettings, sent: Result<http::Response<Bytes>, SendError>) 
     tracing::warn!(route = %route.name, error = %Chain(&error), "a hand-over came to no whole answer");
     match error {
         SendError::NeverReached(_) => (Verdict::NeverReached, "never_reached"),
-        SendError::Unknown {
-            source: Lost::TimedOut, ..
-        } => (Verdict::Unknown { timed_out: true }, "timed_out"),
+        SendError::Unknown { source: Lost::TimedOut, .. } => (Verdict::Unknown { timed_out: true }, "timed_out"),
         SendError::Unknown { .. } => (Verdict::Unknown { timed_out: false }, "unknown"),
         // The app has said what it did, and it is we who read no further: its status goes on alone. To release a
         // success for its length would hand the event over again at every retry.

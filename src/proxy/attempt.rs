@@ -67,12 +67,7 @@ impl Attempt {
     }
 
     fn request(&self, arrival: Arrival, now: SystemTime) -> Option<Request<Bytes>> {
-        let Arrival {
-            mut head,
-            body,
-            origin,
-            at,
-        } = arrival;
+        let Arrival { mut head, body, origin, at } = arrival;
         towards_app(&mut head.headers, &origin);
         // A wall clock that was never set stands at the epoch, and nothing before it can be written down.
         let received_at = now.checked_sub(at.elapsed()).map_or(now, |at| at.max(UNIX_EPOCH));
@@ -106,10 +101,7 @@ impl Attempt {
             say(DEGRADED, fault.as_str().as_bytes());
         }
         let key = format!("{}:{}", guarded.key.namespace(), guarded.key.id());
-        if let (Ok(key), false) = (
-            HeaderValue::from_bytes(key.as_bytes()),
-            headers.contains_key(IDEMPOTENCY_KEY),
-        ) {
+        if let (Ok(key), false) = (HeaderValue::from_bytes(key.as_bytes()), headers.contains_key(IDEMPOTENCY_KEY)) {
             headers.insert(IDEMPOTENCY_KEY, key);
         }
     }
@@ -129,11 +121,7 @@ impl Guarded {
         let ask = match verdict {
             Verdict::Answered(answer) if answer.status().is_success() => {
                 let (token, confirmed_ttl) = (Some(self.token), Some(self.confirmed_ttl));
-                Ask::Confirm {
-                    token,
-                    confirmed_ttl,
-                    result: None,
-                }
+                Ask::Confirm { token, confirmed_ttl, result: None }
             }
             Verdict::Unknown { .. } if route.on_unknown_outcome == OnUnknownOutcome::Hold => return,
             _ => Ask::Release { token: self.token },

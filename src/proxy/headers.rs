@@ -38,19 +38,11 @@ impl Origin {
     pub(super) fn of(request: &Request, trusted_proxies: &[Network], over_tls: bool) -> Self {
         let proto = HeaderValue::from_static(if over_tls { "https" } else { "http" });
         match request.peer {
-            Peer::Unix => Self {
-                peer: None,
-                trusted: true,
-                proto,
-            },
+            Peer::Unix => Self { peer: None, trusted: true, proto },
             Peer::Tcp(address) => {
                 let peer = address.ip();
                 let trusted = trusted_proxies.iter().any(|network| network.contains(peer));
-                Self {
-                    peer: Some(peer),
-                    trusted,
-                    proto,
-                }
+                Self { peer: Some(peer), trusted, proto }
             }
         }
     }
@@ -87,11 +79,7 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
 pub(super) fn towards_app(headers: &mut HeaderMap, origin: &Origin) {
     strip_hop_by_hop(headers);
     headers.remove(EXPECT);
-    let ours: Vec<HeaderName> = headers
-        .keys()
-        .filter(|name| name.as_str().starts_with(OURS))
-        .cloned()
-        .collect();
+    let ours: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with(OURS)).cloned().collect();
     for name in ours {
         headers.remove(name);
     }
@@ -101,13 +89,7 @@ pub(super) fn towards_app(headers: &mut HeaderMap, origin: &Origin) {
 /// One fresh set of `X-Forwarded-*`: a trusted proxy's, with itself added, else our own.
 fn forwarded(headers: &mut HeaderMap, origin: &Origin) {
     if !origin.trusted {
-        for name in [
-            FORWARDED,
-            X_REAL_IP,
-            X_FORWARDED_FOR,
-            X_FORWARDED_HOST,
-            X_FORWARDED_PROTO,
-        ] {
+        for name in [FORWARDED, X_REAL_IP, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO] {
             headers.remove(name);
         }
     }
@@ -139,10 +121,7 @@ mod tests {
 
     fn map(lines: &[(&str, &str)]) -> HeaderMap {
         let parse = |(name, value): &(&str, &str)| {
-            (
-                name.parse::<HeaderName>().expect("a name"),
-                value.parse::<HeaderValue>().expect("a value"),
-            )
+            (name.parse::<HeaderName>().expect("a name"), value.parse::<HeaderValue>().expect("a value"))
         };
         lines.iter().map(parse).collect()
     }
@@ -177,11 +156,8 @@ mod tests {
             ("x-kept", "a"),
             ("x-kept", "b"),
         ]);
-        let untrusted = Origin {
-            peer: Some(IpAddr::from([10, 0, 0, 1])),
-            trusted: false,
-            proto: HeaderValue::from_static("http"),
-        };
+        let untrusted =
+            Origin { peer: Some(IpAddr::from([10, 0, 0, 1])), trusted: false, proto: HeaderValue::from_static("http") };
         towards_app(&mut headers, &untrusted);
         let kept = [
             "host",
@@ -220,10 +196,7 @@ mod tests {
         assert_eq!(headers[X_FORWARDED_FOR], "1.2.3.4, 127.0.0.1");
         assert_eq!(
             (&headers[X_FORWARDED_PROTO], &headers[X_FORWARDED_HOST]),
-            (
-                &"https".parse().expect("a value"),
-                &"hooks.example".parse().expect("a value")
-            )
+            (&"https".parse().expect("a value"), &"hooks.example".parse().expect("a value"))
         );
         assert!(headers.contains_key(FORWARDED));
     }

@@ -82,10 +82,7 @@ impl Proxy {
     /// A proxy for these routes.
     #[must_use]
     pub fn new(ledger: Arc<Ledger>, metrics: Arc<Metrics>, hooks: &HooksSettings, routes: Vec<RouteSettings>) -> Self {
-        let pool = Pool::new(PoolSettings {
-            max_reply_bytes: MAX_REPLY_BYTES,
-            ..PoolSettings::default()
-        });
+        let pool = Pool::new(PoolSettings { max_reply_bytes: MAX_REPLY_BYTES, ..PoolSettings::default() });
         Self {
             app: App::new(pool, Arc::clone(&metrics)),
             ledger,
@@ -130,19 +127,11 @@ impl Proxy {
                 return Verdict::Body(error);
             }
         };
-        let arrival = Arrival {
-            head: request.head,
-            body,
-            origin,
-            at,
-        };
+        let arrival = Arrival { head: request.head, body, origin, at };
         if let Some(refused) = self.verify(route, &arrival) {
             return refused;
         }
-        let sent = provider::Request {
-            headers: &arrival.head.headers,
-            body: &arrival.body,
-        };
+        let sent = provider::Request { headers: &arrival.head.headers, body: &arrival.body };
         let identity = route.sender.event_id.as_ref().map(|source| source.find(&sent));
         let (key, event_id) = match identity {
             Some(Identity::Known(id)) => (Some((id.key_text(), route.confirmed_ttl)), Some(id)),
@@ -157,12 +146,7 @@ impl Proxy {
             },
         };
         let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
-        let event = Event {
-            route: Arc::clone(route),
-            key,
-            event_id,
-            uri,
-        };
+        let event = Event { route: Arc::clone(route), key, event_id, uri };
         self.pursue(event, arrival).await
     }
 
@@ -172,9 +156,7 @@ impl Proxy {
     /// it has gone, half-closed included, and a claim that nobody follows up would hold the event until it expires.
     async fn pursue(self: &Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
         let patience = arrival.at + event.route.answer_within;
-        let running = self
-            .attempts
-            .spawn(Arc::clone(self).claim_and_hand_over(event, arrival));
+        let running = self.attempts.spawn(Arc::clone(self).claim_and_hand_over(event, arrival));
         match tokio::time::timeout_at(patience, running).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(_)) => Verdict::Broken,
@@ -183,12 +165,7 @@ impl Proxy {
     }
 
     async fn claim_and_hand_over(self: Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
-        let Event {
-            route,
-            key,
-            event_id,
-            uri,
-        } = event;
+        let Event { route, key, event_id, uri } = event;
         let guarded = match key {
             None => None,
             Some((text, confirmed_ttl)) => match self.claim(&route, &text, confirmed_ttl, arrival.at).await {
@@ -196,29 +173,16 @@ impl Proxy {
                 Err(verdict) => return verdict,
             },
         };
-        let attempt = Attempt {
-            route,
-            guarded,
-            event_id,
-            uri,
-        };
+        let attempt = Attempt { route, guarded, event_id, uri };
         attempt.run(self.app.clone(), Arc::clone(&self.ledger), arrival).await
     }
 
     /// What a request that is not shown to be the sender's gets; `None` lets it pass.
     fn verify(&self, route: &RouteSettings, arrival: &Arrival) -> Option<Verdict> {
         let verifier = route.sender.verifier.as_ref()?;
-        let now = self
-            .ledger
-            .clock()
-            .wall_now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let now = self.ledger.clock().wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
-        let sent = provider::Request {
-            headers: &arrival.head.headers,
-            body: &arrival.body,
-        };
+        let sent = provider::Request { headers: &arrival.head.headers, body: &arrival.body };
         let (route_name, provider) = (&route.name, route.sender.provider.as_deref().unwrap_or_default());
         match verifier.verify(&sent, now) {
             Verification::Verified { secret, skew_seconds } => {
@@ -242,22 +206,14 @@ impl Proxy {
     }
 
     fn count_unguarded(&self, route: &RouteSettings) {
-        let labels = ByReason {
-            namespace: route.namespace.to_string(),
-            reason: NO_EVENT_ID,
-        };
+        let labels = ByReason { namespace: route.namespace.to_string(), reason: NO_EVENT_ID };
         self.metrics.degraded.get_or_create(&labels).inc();
     }
 
     fn note_skew(&self, provider: &str, skew_seconds: Option<i64>) {
         if let Some(skew_seconds) = skew_seconds {
-            let labels = ByProvider {
-                provider: provider.to_owned(),
-            };
-            self.metrics
-                .sender_clock_skew_seconds
-                .get_or_create(&labels)
-                .set(skew_seconds);
+            let labels = ByProvider { provider: provider.to_owned() };
+            self.metrics.sender_clock_skew_seconds.get_or_create(&labels).set(skew_seconds);
         }
     }
 
@@ -271,10 +227,7 @@ impl Proxy {
     ) -> Result<Guarded, Verdict> {
         // An id becomes a key by a mapping whose results are keys; the error is there for a mapping that is not.
         let key = Key::new(&route.namespace, id).map_err(|_| Verdict::NoId)?;
-        let claim = AskClaim {
-            processing_ttl: Some(route.processing_ttl),
-            ..AskClaim::default()
-        };
+        let claim = AskClaim { processing_ttl: Some(route.processing_ttl), ..AskClaim::default() };
         let (answer, grant) = match route.in_flight {
             InFlight::Wait => {
                 let left = route.answer_within.saturating_sub(at.elapsed());
@@ -294,9 +247,9 @@ impl Proxy {
                 degraded: answer.degraded,
             }),
             Outcome::Done(_) => Err(Verdict::Duplicate),
-            Outcome::InProgress { expires_at, .. } => Err(Verdict::InProgress {
-                expires_in: expires_at.since(self.ledger.clock().now()),
-            }),
+            Outcome::InProgress { expires_at, .. } => {
+                Err(Verdict::InProgress { expires_in: expires_at.since(self.ledger.clock().now()) })
+            }
             // A claim that brings no fingerprint comes to nothing else.
             _ => Err(Verdict::Broken),
         }

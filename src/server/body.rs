@@ -34,11 +34,7 @@ impl BodyLimits {
     /// The usual times for bodies up to `max_bytes`: 60 s as senders know from nginx, then 1 KiB/s, far below any
     /// line in use and far above a sender that feeds single bytes to hold a connection.
     pub fn up_to(max_bytes: u64) -> Self {
-        Self {
-            max_bytes,
-            whole: Duration::from_secs(60),
-            min_rate: 1024,
-        }
+        Self { max_bytes, whole: Duration::from_secs(60), min_rate: 1024 }
     }
 }
 
@@ -97,9 +93,7 @@ impl RequestBody {
     /// announced length is therefore never sent by such a sender.
     pub async fn read(mut self, limits: &BodyLimits) -> Result<Bytes, BodyError> {
         let expected = self.0.size_hint().exact();
-        let too_large = BodyError::TooLarge {
-            limit_bytes: limits.max_bytes,
-        };
+        let too_large = BodyError::TooLarge { limit_bytes: limits.max_bytes };
         if expected.is_some_and(|bytes| bytes > limits.max_bytes) {
             return Err(too_large);
         }
@@ -152,12 +146,7 @@ struct Pace {
 impl Pace {
     fn start(limits: &BodyLimits) -> Self {
         let window = limits.whole;
-        Self {
-            window,
-            window_end: Instant::now() + window,
-            min_rate: limits.min_rate,
-            got_before: 0,
-        }
+        Self { window, window_end: Instant::now() + window, min_rate: limits.min_rate, got_before: 0 }
     }
 
     /// Whether the window that has just ended brought its share; if so the next one begins.

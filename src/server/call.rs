@@ -81,13 +81,8 @@ pub async fn call(endpoint: &Endpoint, request: Request<Bytes>) -> Result<Respon
 }
 
 async fn connected<T>(endpoint: &Endpoint, socket: impl Future<Output = io::Result<T>>) -> Result<T, CallError> {
-    let connected = timeout(CONNECT_TIMEOUT, socket)
-        .await
-        .unwrap_or_else(|elapsed| Err(elapsed.into()));
-    connected.map_err(|source| CallError::Connect {
-        endpoint: endpoint.clone(),
-        source,
-    })
+    let connected = timeout(CONNECT_TIMEOUT, socket).await.unwrap_or_else(|elapsed| Err(elapsed.into()));
+    connected.map_err(|source| CallError::Connect { endpoint: endpoint.clone(), source })
 }
 
 async fn exchange<I>(socket: I, request: Request<Full<Bytes>>) -> Result<Response<Bytes>, CallError>

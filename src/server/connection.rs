@@ -45,11 +45,7 @@ impl Protocol {
             .keep_alive(true)
             .half_close(limits.half_closed == HalfClosed::Waiting)
             .pipeline_flush(false);
-        Self {
-            builder,
-            limits,
-            shutdown,
-        }
+        Self { builder, limits, shutdown }
     }
 
     /// Serves one connection to its end. Nothing is returned: its failures are the peer's, and only the debug log
@@ -126,13 +122,7 @@ where
 {
     let (head, body) = request.into_parts();
     let admitted = framing::check(&head);
-    let answering = admitted.map(|()| {
-        service(Request {
-            head,
-            body: RequestBody::new(body),
-            peer,
-        })
-    });
+    let answering = admitted.map(|()| service(Request { head, body: RequestBody::new(body), peer }));
     async move {
         Ok(match answering {
             Ok(response) => response.await,

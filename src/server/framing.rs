@@ -43,10 +43,9 @@ impl Refusal {
     /// The answer; the connection ends with it, since what follows on it cannot be trusted.
     pub(super) fn answer(self) -> Response {
         let (status, text) = match self {
-            Self::TransferCoding => (
-                StatusCode::NOT_IMPLEMENTED,
-                "transfer codings other than chunked are not taken\n",
-            ),
+            Self::TransferCoding => {
+                (StatusCode::NOT_IMPLEMENTED, "transfer codings other than chunked are not taken\n")
+            }
             Self::Host => (StatusCode::BAD_REQUEST, "exactly one Host header is needed\n"),
         };
         let mut response = Response::new(text.into());

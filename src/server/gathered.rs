@@ -28,9 +28,7 @@ impl Gathered {
         match self {
             Self::None => *self = Self::One(piece),
             Self::One(first) => {
-                let announced = expected_bytes
-                    .and_then(|bytes| usize::try_from(bytes).ok())
-                    .unwrap_or(0);
+                let announced = expected_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
                 let here = first.len() + piece.len();
                 let mut pieces = BytesMut::with_capacity(announced.min(MAX_RESERVE_BYTES).max(here));
                 pieces.extend_from_slice(first);

@@ -70,10 +70,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Link<I> {
         let mut builder = Builder::new();
         builder.preserve_header_case(true).max_header_size(MAX_HEAD_BYTES);
         let (sender, connection) = builder.handshake(TokioIo::new(socket)).await?;
-        Ok(Self {
-            sender,
-            wire: Wire(Some(connection)),
-        })
+        Ok(Self { sender, wire: Wire(Some(connection)) })
     }
 
     /// Sends a request and reads the whole reply.
@@ -87,10 +84,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Link<I> {
         let status = head.status;
         match timeout_at(deadline, self.wire.drive(read(body, status, max_reply_bytes))).await {
             Ok(read) => Ok(Response::from_parts(head, read?)),
-            Err(_) => Err(Failure::Lost {
-                status: Some(status),
-                cause: Lost::TimedOut,
-            }),
+            Err(_) => Err(Failure::Lost { status: Some(status), cause: Lost::TimedOut }),
         }
     }
 
@@ -141,10 +135,7 @@ async fn read(mut body: Incoming, status: StatusCode, max_bytes: u64) -> Result<
     let expected = body.size_hint().exact();
     let mut gathered = Gathered::None;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Failure::Lost {
-            status: Some(status),
-            cause: Lost::from(error),
-        })?;
+        let frame = frame.map_err(|error| Failure::Lost { status: Some(status), cause: Lost::from(error) })?;
         let piece = frame.into_data().unwrap_or_default(); // trailers carry nothing that we pass on
         if gathered.len_bytes() + piece.len() as u64 > max_bytes {
             return Err(Failure::TooLong { status });

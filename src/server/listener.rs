@@ -51,24 +51,14 @@ pub struct Listener(Socket);
 
 #[derive(Debug)]
 enum Socket {
-    Tcp {
-        socket: TcpListener,
-        address: SocketAddr,
-        tls: Option<Tls>,
-    },
-    Unix {
-        socket: UnixListener,
-        file: SocketFile,
-    },
+    Tcp { socket: TcpListener, address: SocketAddr, tls: Option<Tls> },
+    Unix { socket: UnixListener, file: SocketFile },
 }
 
 impl Listener {
     /// Binds `address` (`host:port`; port 0 takes a free one), with TLS if a certificate is given.
     pub async fn bind_tcp(address: &str, tls: Option<Tls>) -> Result<Self, ListenError> {
-        let unbound = |source| ListenError::Address {
-            address: address.into(),
-            source,
-        };
+        let unbound = |source| ListenError::Address { address: address.into(), source };
         let socket = TcpListener::bind(address).await.map_err(unbound)?;
         let address = socket.local_addr().map_err(unbound)?;
         Ok(Self(Socket::Tcp { socket, address, tls }))
@@ -94,11 +84,7 @@ impl Listener {
         match &self.0 {
             Socket::Tcp { socket, tls, .. } => {
                 let (stream, address) = socket.accept().await?;
-                Ok(Arrival::Tcp {
-                    stream,
-                    address,
-                    tls: tls.clone(),
-                })
+                Ok(Arrival::Tcp { stream, address, tls: tls.clone() })
             }
             Socket::Unix { socket, .. } => Ok(Arrival::Unix(socket.accept().await?.0)),
         }
@@ -107,11 +93,7 @@ impl Listener {
 
 /// A connection that has not said anything yet.
 pub(super) enum Arrival {
-    Tcp {
-        stream: TcpStream,
-        address: SocketAddr,
-        tls: Option<Tls>,
-    },
+    Tcp { stream: TcpStream, address: SocketAddr, tls: Option<Tls> },
     Unix(UnixStream),
 }
 

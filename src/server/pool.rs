@@ -100,19 +100,14 @@ pub struct Pool {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
+        f.debug_struct("Pool").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
 impl Pool {
     /// An empty pool.
     pub fn new(settings: PoolSettings) -> Self {
-        Self {
-            settings,
-            idle: Arc::default(),
-        }
+        Self { settings, idle: Arc::default() }
     }
 
     /// Sends one request and reads the whole reply, both by `deadline`. The request's target is cut to path and query;
@@ -132,9 +127,7 @@ impl Pool {
             }
         }
         let link = self.connect(target, deadline).await.map_err(SendError::NeverReached)?;
-        self.exchange(link, target, request, deadline)
-            .await
-            .map_err(|failure| self.told(failure))
+        self.exchange(link, target, request, deadline).await.map_err(|failure| self.told(failure))
     }
 
     /// One exchange; the connection is kept only if the exchange left nothing behind on it.
@@ -159,9 +152,7 @@ impl Pool {
         }
         let patience = deadline.min(Instant::now() + self.settings.connect_timeout);
         let connected = timeout_at(patience, TcpStream::connect(target.address())).await;
-        let socket = connected
-            .map_err(|_| Unreached::TimedOut)?
-            .map_err(Unreached::Connect)?;
+        let socket = connected.map_err(|_| Unreached::TimedOut)?.map_err(Unreached::Connect)?;
         socket.set_nodelay(true).map_err(Unreached::Connect)?;
         Link::open(socket).await.map_err(|_| Unreached::Closed)
     }
@@ -170,10 +161,9 @@ impl Pool {
         match failure {
             Failure::Untaken(_) => SendError::NeverReached(Unreached::Closed),
             Failure::Lost { status, cause } => SendError::Unknown { status, source: cause },
-            Failure::TooLong { status } => SendError::ReplyTooLong {
-                status,
-                limit_bytes: self.settings.max_reply_bytes,
-            },
+            Failure::TooLong { status } => {
+                SendError::ReplyTooLong { status, limit_bytes: self.settings.max_reply_bytes }
+            }
         }
     }
 
@@ -226,11 +216,7 @@ fn lock(idle: &Mutex<Idle>) -> MutexGuard<'_, Idle> {
 fn in_wire_form(target: &Target, request: Request<Bytes>) -> Request<Full<Bytes>> {
     let mut request = request;
     *request.version_mut() = Version::HTTP_11;
-    *request.uri_mut() = request
-        .uri()
-        .path_and_query()
-        .cloned()
-        .map_or_else(|| Uri::from_static("/"), Uri::from);
+    *request.uri_mut() = request.uri().path_and_query().cloned().map_or_else(|| Uri::from_static("/"), Uri::from);
     let length = HeaderValue::from(request.body().len());
     let headers = request.headers_mut();
     headers.remove(TRANSFER_ENCODING);

@@ -18,9 +18,7 @@ pub type Response = http::Response<ResponseBody>;
 
 /// Makes this answer the connection's last.
 pub fn close(response: &mut Response) {
-    response
-        .headers_mut()
-        .insert(CONNECTION, HeaderValue::from_static("close"));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
 /// The body of an answer.
@@ -43,10 +41,7 @@ impl ResponseBody {
     /// block. A body that never goes out (an empty one, or one to a HEAD) counts as not taken. What the connection took
     /// may still be lost on the way: a receipt saves the common case and is no proof of arrival.
     pub fn with_receipt(bytes: impl Into<Bytes>, on_unwritten: impl FnOnce() + Send + 'static) -> Self {
-        Self {
-            bytes: bytes.into(),
-            receipt: Some(Box::new(on_unwritten)),
-        }
+        Self { bytes: bytes.into(), receipt: Some(Box::new(on_unwritten)) }
     }
 }
 
@@ -70,9 +65,7 @@ impl From<&'static str> for ResponseBody {
 
 impl fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseBody")
-            .field("bytes", &self.bytes.len())
-            .finish_non_exhaustive()
+        f.debug_struct("ResponseBody").field("bytes", &self.bytes.len()).finish_non_exhaustive()
     }
 }
 

@@ -54,11 +54,7 @@ struct Door {
 impl Door {
     fn new(listener: Listener, places: usize) -> Self {
         let places = Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)));
-        Self {
-            listener,
-            places,
-            last_complaint: None,
-        }
+        Self { listener, places, last_complaint: None }
     }
 
     /// The next connection with its place. The place comes first: whoever finds none waits in the kernel's backlog,
@@ -67,10 +63,7 @@ impl Door {
         if self.places.available_permits() == 0 {
             self.complain("all connections taken, the next ones wait", None);
         }
-        let place = Arc::clone(&self.places)
-            .acquire_owned()
-            .await
-            .expect("nobody closes the semaphore");
+        let place = Arc::clone(&self.places).acquire_owned().await.expect("nobody closes the semaphore");
         loop {
             match self.listener.accept().await {
                 Ok(arrival) => return (place, arrival),
@@ -97,8 +90,5 @@ impl Door {
 /// Errors of the connection that was to be accepted, not of accepting: the next one may be fine.
 fn is_the_peers(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
-    )
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }

@@ -64,10 +64,7 @@ impl Shutdown {
             self.tasks.wait().await;
         }
         let Tally { finished, cut } = &*self.tally;
-        Drained {
-            finished: finished.load(Ordering::Relaxed),
-            cut: cut.load(Ordering::Relaxed),
-        }
+        Drained { finished: finished.load(Ordering::Relaxed), cut: cut.load(Ordering::Relaxed) }
     }
 
     /// Counts one connection's end, which is when the value is dropped: a handler's panic ends it too.

@@ -31,11 +31,7 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(carrier: Carrier, max_stall: Duration) -> Self {
-        Self {
-            carrier,
-            max_stall,
-            stall: None,
-        }
+        Self { carrier, max_stall, stall: None }
     }
 
     /// Passes a write's outcome on, and turns one that has been pending for too long into an error.

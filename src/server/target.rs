@@ -50,19 +50,11 @@ impl Target {
         if authority.as_str().contains('@') {
             return Err(TargetError::UserInfo);
         }
-        let host = authority
-            .host()
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .to_ascii_lowercase();
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         if host.is_empty() {
             return Err(TargetError::Host);
         }
-        Ok(Self {
-            scheme,
-            host,
-            port: authority.port_u16().unwrap_or(default_port),
-        })
+        Ok(Self { scheme, host, port: authority.port_u16().unwrap_or(default_port) })
     }
 
     /// How it is spoken to.

@@ -56,10 +56,7 @@ impl Tls {
     /// Reads a PEM chain (own certificate first) and its PEM key.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let chain = read_chain(certificate)?;
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Key {
-            path: key.into(),
-            source,
-        })?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Key { path: key.into(), source })?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Unusable)?
@@ -72,10 +69,7 @@ impl Tls {
 }
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let unreadable = |source| TlsError::Certificate {
-        path: path.into(),
-        source,
-    };
+    let unreadable = |source| TlsError::Certificate { path: path.into(), source };
     let chain = CertificateDer::pem_file_iter(path)
         .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
         .map_err(unreadable)?;

@@ -25,10 +25,7 @@ pub(super) struct SocketFile {
 /// Binds `path` with `mode`, in place of a stale socket file; refuses if anything else is there.
 pub(super) async fn bind(path: &Path, mode: u32) -> Result<(UnixListener, SocketFile), ListenError> {
     check_free(path).await?;
-    let place = |source| ListenError::Place {
-        path: path.into(),
-        source,
-    };
+    let place = |source| ListenError::Place { path: path.into(), source };
     let nursery = nursery(path);
     let _leftover = fs::remove_dir_all(&nursery); // usually there is none, and mkdir reports what is in its way
     DirBuilder::new().mode(0o700).create(&nursery).map_err(place)?;
@@ -43,13 +40,7 @@ fn bind_within(nursery: &Path, path: &Path, mode: u32) -> io::Result<(UnixListen
     fs::set_permissions(&born, Permissions::from_mode(mode))?;
     let inode = inode(&born)?;
     fs::rename(&born, path)?;
-    Ok((
-        listener,
-        SocketFile {
-            path: path.into(),
-            inode,
-        },
-    ))
+    Ok((listener, SocketFile { path: path.into(), inode }))
 }
 
 /// A short name beside the socket: the path of a socket has 107 bytes at most.
@@ -62,10 +53,7 @@ async fn check_free(path: &Path) -> Result<(), ListenError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => {
-            return Err(ListenError::Place {
-                path: path.into(),
-                source,
-            });
+            return Err(ListenError::Place { path: path.into(), source });
         }
         Ok(found) if !found.file_type().is_socket() => return Err(ListenError::NotASocket { path: path.into() }),
         Ok(_) => {}

@@ -141,10 +141,7 @@ impl Committer {
             SyncMode::Interval => healthy.answer_before_sync(),
         }
         self.shared.metrics.commit_group_size.observe(group.len() as f64);
-        self.shared
-            .metrics
-            .commit_seconds
-            .observe(started.elapsed().as_secs_f64());
+        self.shared.metrics.commit_seconds.observe(started.elapsed().as_secs_f64());
         Ok(())
     }
 
@@ -248,19 +245,12 @@ impl Committer {
         // As long as it gets on it does not hang.
         let rewritten = self.directory.rewrite_records(|| shared.pulse.begin());
         rewritten.map_err(EngineError::Sync)?;
-        let engine = Arc::new(Engine::open(
-            &self.directory.records(),
-            self.settings.cache_bytes,
-            self.real_sync,
-        )?);
+        let engine = Arc::new(Engine::open(&self.directory.records(), self.settings.cache_bytes, self.real_sync)?);
         // Whatever happens next, it can be read.
         outage.reader = Some(Arc::clone(&engine));
         let found = engine.sequence()?;
         if found < self.synced {
-            return Err(Reopening::Over(Unrecoverable::Lost {
-                found,
-                expected: self.synced,
-            }));
+            return Err(Reopening::Over(Unrecoverable::Lost { found, expected: self.synced }));
         }
         for (key, record) in outage.guard.entries() {
             engine.write(key, record)?;

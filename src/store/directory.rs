@@ -52,10 +52,7 @@ impl Directory {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(source) => {
-                return Err(OpenError::Directory {
-                    path: path.into(),
-                    source,
-                });
+                return Err(OpenError::Directory { path: path.into(), source });
             }
         }
         let lock = File::options()
@@ -63,20 +60,11 @@ impl Directory {
             .truncate(false)
             .write(true)
             .open(path.join("lock"))
-            .map_err(|source| OpenError::Directory {
-                path: path.into(),
-                source,
-            })?;
+            .map_err(|source| OpenError::Directory { path: path.into(), source })?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self {
-                path: path.into(),
-                _lock: lock,
-            }),
+            Ok(()) => Ok(Self { path: path.into(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.into() }),
-            Err(TryLockError::Error(source)) => Err(OpenError::Directory {
-                path: path.into(),
-                source,
-            }),
+            Err(TryLockError::Error(source)) => Err(OpenError::Directory { path: path.into(), source }),
         }
     }
 
@@ -91,19 +79,15 @@ impl Directory {
 
     /// Whether there is a store to open; `false` when one is to be made first.
     pub(super) fn has_store(&self) -> Result<bool, OpenError> {
-        original::finish_putting_back(&self.path).map_err(|source| OpenError::Directory {
-            path: self.path.clone(),
-            source,
-        })?;
+        original::finish_putting_back(&self.path)
+            .map_err(|source| OpenError::Directory { path: self.path.clone(), source })?;
         let format = self.format()?;
         let records = self.records().is_dir();
         let unfinished = self.path.join(RECORDS_NEW).is_dir();
         match (format, records) {
-            (Some(version), _) if version > FORMAT_VERSION => Err(OpenError::Newer {
-                path: self.path.clone(),
-                found: version,
-                known: FORMAT_VERSION,
-            }),
+            (Some(version), _) if version > FORMAT_VERSION => {
+                Err(OpenError::Newer { path: self.path.clone(), found: version, known: FORMAT_VERSION })
+            }
             (Some(_), true) => self.has_parts(),
             // A mark beside an unfinished store is that store's own; alone it speaks of one that was there.
             (None, false) if self.path.join(MARK).exists() && !unfinished => {
@@ -112,9 +96,7 @@ impl Directory {
             (None, false) => Ok(false),
             (Some(_), false) if unfinished => Ok(false),
             (Some(_), false) => Err(OpenError::Missing { file: self.records() }),
-            (None, true) => Err(OpenError::Missing {
-                file: self.path.join(FORMAT),
-            }),
+            (None, true) => Err(OpenError::Missing { file: self.path.join(FORMAT) }),
         }
     }
 
@@ -134,22 +116,14 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(OpenError::Directory { path, source }),
         };
-        let version = text
-            .strip_prefix(FORMAT_PREFIX)
-            .and_then(|version| version.trim_end().parse().ok());
-        version.map(Some).ok_or(OpenError::Damaged {
-            file: path,
-            source: None,
-        })
+        let version = text.strip_prefix(FORMAT_PREFIX).and_then(|version| version.trim_end().parse().ok());
+        version.map(Some).ok_or(OpenError::Damaged { file: path, source: None })
     }
 
     /// Makes a store: `fill` gets the directory for sled's files and leaves them synced and closed, and writes the mark.
     pub(super) fn make_store(&self, fill: impl FnOnce(&Path) -> Result<(), OpenError>) -> Result<(), OpenError> {
         let unfinished = self.path.join(RECORDS_NEW);
-        let here = |source| OpenError::Directory {
-            path: self.path.clone(),
-            source,
-        };
+        let here = |source| OpenError::Directory { path: self.path.clone(), source };
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished).map_err(here)?;
         }
@@ -157,12 +131,7 @@ impl Directory {
         fill(&unfinished)?;
         // sled syncs its files, not their names.
         sync_dir(&unfinished).map_err(here)?;
-        replace(
-            &self.path,
-            FORMAT,
-            format!("{FORMAT_PREFIX}{FORMAT_VERSION}\n").as_bytes(),
-        )
-        .map_err(here)?;
+        replace(&self.path, FORMAT, format!("{FORMAT_PREFIX}{FORMAT_VERSION}\n").as_bytes()).map_err(here)?;
         fs::rename(&unfinished, self.records()).map_err(here)?;
         sync_dir(&self.path).map_err(here)
     }
@@ -250,11 +219,7 @@ pub(super) fn disk_bytes(dir: &Path) -> io::Result<u64> {
             Err(error) => return Err(error),
         };
         // `st_blocks` counts 512 bytes each, whatever the file system's block is (stat(2)).
-        bytes += if metadata.is_dir() {
-            disk_bytes(&entry.path())?
-        } else {
-            metadata.blocks() * 512
-        };
+        bytes += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * 512 };
     }
     Ok(bytes)
 }

@@ -46,11 +46,7 @@ pub fn force_real_sync() -> Result<(), FilterError> {
         .map_err(FilterError::Build)?;
     let program = BpfProgram::try_from(filter).map_err(FilterError::Build)?;
     seccompiler::apply_filter(&program).map_err(FilterError::Set)?;
-    if filters_in_force() > before {
-        Ok(())
-    } else {
-        Err(FilterError::NotInForce)
-    }
+    if filters_in_force() > before { Ok(()) } else { Err(FilterError::NotInForce) }
 }
 
 /// How many filters the kernel says hold for this thread.
@@ -72,11 +68,7 @@ pub(super) enum Sync {
 impl Sync {
     /// Chooses for a database directory, by what is in force for the process.
     pub(super) fn of(db_dir: &Path, real_sync: bool) -> io::Result<Self> {
-        if real_sync {
-            Ok(Self::InFlush)
-        } else {
-            Ok(Self::OwnHandle(File::open(db_dir.join("db"))?))
-        }
+        if real_sync { Ok(Self::InFlush) } else { Ok(Self::OwnHandle(File::open(db_dir.join("db"))?)) }
     }
 
     pub(super) fn after_flush(&self) -> io::Result<()> {

@@ -94,16 +94,12 @@ impl Engine {
     /// The record of a key.
     pub(super) fn read(&self, key: &Key) -> Result<Option<Record>, EngineError> {
         let value = self.db.get(key.as_bytes()).map_err(EngineError::Database)?;
-        value
-            .map(|value| record::decode(&value).map_err(EngineError::Damaged))
-            .transpose()
+        value.map(|value| record::decode(&value).map_err(EngineError::Damaged)).transpose()
     }
 
     /// Makes this the record of a key if it has none; `false` when it has. Synced by the next [`Engine::flush`].
     pub(super) fn create(&self, key: &Key, record: &Record) -> Result<bool, EngineError> {
-        let swapped = self
-            .db
-            .compare_and_swap(key.as_bytes(), None::<&[u8]>, Some(record::encode(record)));
+        let swapped = self.db.compare_and_swap(key.as_bytes(), None::<&[u8]>, Some(record::encode(record)));
         let created = swapped.map_err(EngineError::Database)?.is_ok();
         if created {
             self.settle(key)?;
@@ -131,9 +127,7 @@ impl Engine {
     /// The number of the last commit that is there whole.
     pub(super) fn sequence(&self) -> Result<u64, EngineError> {
         let value = self.db.get(SEQUENCE).map_err(EngineError::Database)?;
-        Ok(value
-            .and_then(|value| value.as_ref().try_into().ok())
-            .map_or(0, u64::from_be_bytes))
+        Ok(value.and_then(|value| value.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes))
     }
 
     /// Numbers a commit: call it after the last write of the commit. Settled like every write.
@@ -152,10 +146,7 @@ impl Engine {
     /// The records whose keys begin with `prefix` and come after `after`, in the order of their keys' bytes.
     pub(super) fn scan(&self, prefix: &[u8], after: Option<&Key>) -> Scan {
         let start = after.map_or_else(|| prefix.to_vec(), |key| [key.as_bytes(), b"\0"].concat());
-        Scan {
-            iter: self.db.range(start..),
-            prefix: prefix.to_vec(),
-        }
+        Scan { iter: self.db.range(start..), prefix: prefix.to_vec() }
     }
 }
 
@@ -184,8 +175,7 @@ fn is_locked(error: &sled::Error) -> bool {
 /// What a panic said.
 fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().map(ToOwned::to_owned);
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "it did not say why".into())
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it did not say why".into())
 }
 
 /// A walk over the records; what is written meanwhile may or may not be seen.
@@ -210,11 +200,7 @@ impl Iterator for Scan {
                 return None;
             }
             let Some(key) = Key::from_bytes(&name) else { continue };
-            return Some(
-                record::decode(&value)
-                    .map(|record| (key, record))
-                    .map_err(EngineError::Damaged),
-            );
+            return Some(record::decode(&value).map(|record| (key, record)).map_err(EngineError::Damaged));
         }
     }
 }

@@ -26,11 +26,7 @@ impl Guard {
     }
 
     fn bounded(max_entries: usize) -> Self {
-        Self {
-            entries: HashMap::new(),
-            order: VecDeque::new(),
-            max_entries,
-        }
+        Self { entries: HashMap::new(), order: VecDeque::new(), max_entries }
     }
 
     /// What is known of a key: `None` when nothing is, `Some(None)` when it is known to be absent.
@@ -98,10 +94,7 @@ mod tests {
     }
 
     fn free() -> Option<Record> {
-        Some(Record::Free(Free {
-            attempt: 1,
-            expires_at: Timestamp::from_millis(9),
-        }))
+        Some(Record::Free(Free { attempt: 1, expires_at: Timestamp::from_millis(9) }))
     }
 
     #[test]
@@ -113,10 +106,7 @@ mod tests {
         assert!(guard.remember(&key("held-2"), held()), "room is made");
         assert_eq!(guard.entry(&key("free-1")), None);
         assert!(guard.remember(&key("held-3"), held()));
-        assert!(
-            !guard.remember(&key("held-4"), held()),
-            "held entries are never evicted"
-        );
+        assert!(!guard.remember(&key("held-4"), held()), "held entries are never evicted");
         assert_eq!(guard.entries().len(), 3);
         assert!(guard.remember(&key("held-1"), None), "what is there can always change");
         assert_eq!(guard.entry(&key("held-1")), Some(None));

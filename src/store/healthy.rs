@@ -61,11 +61,7 @@ impl Healthy {
     pub(super) fn desk<'a>(&'a mut self, now: Timestamp, sequence: &'a mut u64) -> HealthyDesk<'a> {
         self.shared.overwritten().clear();
         self.written.clear();
-        HealthyDesk {
-            healthy: self,
-            now,
-            sequence,
-        }
+        HealthyDesk { healthy: self, now, sequence }
     }
 
     /// Syncs all that was written, up to the commit with this number, which it hands back.
@@ -108,10 +104,7 @@ impl HealthyDesk<'_> {
     }
 
     fn moment(&self) -> Moment {
-        Moment {
-            now: self.now,
-            sequence: *self.sequence + 1,
-        }
+        Moment { now: self.now, sequence: *self.sequence + 1 }
     }
 
     /// Most claims are the first of their key: they are decided as such and written only if the key has no record, which
@@ -137,10 +130,7 @@ impl HealthyDesk<'_> {
             return Ok(None);
         }
         self.wrote(&request.key, Some(record));
-        Ok(Some(Answer {
-            outcome: decision.outcome,
-            degraded: None,
-        }))
+        Ok(Some(Answer { outcome: decision.outcome, degraded: None }))
     }
 }
 
@@ -175,10 +165,7 @@ impl Desk for HealthyDesk<'_> {
             Change::Put(next) => self.put(key, record, Some(next))?,
             Change::Remove => self.put(key, record, None)?,
         }
-        Ok(Ok(Answer {
-            outcome: decision.outcome,
-            degraded,
-        }))
+        Ok(Ok(Answer { outcome: decision.outcome, degraded }))
     }
 
     fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, EngineError> {

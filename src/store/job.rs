@@ -69,7 +69,9 @@ pub(super) enum Job {
         to: oneshot::Sender<Result<Reading, Fault>>,
     },
     /// Answered once all that was written before is synced.
-    Barrier { to: oneshot::Sender<()> },
+    Barrier {
+        to: oneshot::Sender<()>,
+    },
     Sweep {
         keys: Vec<Key>,
         removed: usize,
@@ -83,10 +85,7 @@ impl Job {
         match self {
             Self::One { request, reply, .. } => *reply = Some(desk.command(request)?),
             Self::Batch { requests, replies, .. } => {
-                *replies = requests
-                    .iter()
-                    .map(|request| desk.command(request))
-                    .collect::<Result<_, _>>()?;
+                *replies = requests.iter().map(|request| desk.command(request)).collect::<Result<_, _>>()?;
             }
             Self::Read { key, reply, .. } => *reply = Some(desk.read(key)?),
             Self::Barrier { .. } => {}

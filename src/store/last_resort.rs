@@ -24,9 +24,7 @@ pub(super) struct LastResort {
 
 impl LastResort {
     pub(super) fn new() -> Self {
-        Self {
-            guard: Mutex::new(Guard::new()),
-        }
+        Self { guard: Mutex::new(Guard::new()) }
     }
 
     /// Answers these requests, in order.
@@ -72,8 +70,5 @@ fn decide_one(guard: &mut Guard, request: &Request, known: Option<Record>, fault
         // Without room the answer stands, degraded and unguarded.
         let _remembered = guard.remember(&request.key, next);
     }
-    Ok(Answer {
-        outcome: decision.outcome,
-        degraded: Some(fault),
-    })
+    Ok(Answer { outcome: decision.outcome, degraded: Some(fault) })
 }

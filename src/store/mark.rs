@@ -78,20 +78,8 @@ mod tests {
     #[test]
     fn a_mark_comes_back_as_it_was_and_damage_is_seen() {
         let dir = tempfile::tempdir().expect("a directory");
-        let readings = Readings {
-            wall_ms: 5,
-            boot_ms: 6,
-            boot_id: "b".into(),
-        };
-        let mark = Mark {
-            sequence: 7,
-            numbered_from: 6,
-            clean: true,
-            anchor: Anchor {
-                timeline_ms: 8,
-                readings,
-            },
-        };
+        let readings = Readings { wall_ms: 5, boot_ms: 6, boot_id: "b".into() };
+        let mark = Mark { sequence: 7, numbered_from: 6, clean: true, anchor: Anchor { timeline_ms: 8, readings } };
         write(dir.path(), &mark).expect("written");
         assert_eq!(read(dir.path()).expect("sound"), mark);
         let path = dir.path().join(FILE);

@@ -102,13 +102,7 @@ impl Store {
             .name("commit".into())
             .spawn(run)
             .map_err(|source| OpenError::Directory { path: dir, source })?;
-        Ok(Self {
-            shared,
-            clock,
-            settings,
-            ended,
-            last_resort: LastResort::new(),
-        })
+        Ok(Self { shared, clock, settings, ended, last_resort: LastResort::new() })
     }
 
     /// The clock that the records' lifetimes run on.
@@ -124,17 +118,7 @@ impl Store {
     pub async fn submit(&self, request: Request) -> Reply {
         let (to, from) = oneshot::channel();
         let kept = request.clone();
-        match self
-            .ask(
-                Job::One {
-                    request,
-                    reply: None,
-                    to,
-                },
-                from,
-            )
-            .await
-        {
+        match self.ask(Job::One { request, reply: None, to }, from).await {
             Ok(reply) => reply,
             Err(fault) => {
                 let mut replies = self.answer_overdue(vec![kept], fault).await;
@@ -147,17 +131,7 @@ impl Store {
     pub async fn submit_batch(&self, requests: Vec<Request>) -> Vec<Reply> {
         let (to, from) = oneshot::channel();
         let kept = requests.clone();
-        match self
-            .ask(
-                Job::Batch {
-                    requests,
-                    replies: Vec::new(),
-                    to,
-                },
-                from,
-            )
-            .await
-        {
+        match self.ask(Job::Batch { requests, replies: Vec::new(), to }, from).await {
             Ok(replies) => replies,
             Err(fault) => self.answer_overdue(kept, fault).await,
         }
@@ -189,8 +163,7 @@ impl Store {
     /// The fault of the store.
     pub async fn sweep_step(&self, after: Option<Key>, limit: usize) -> Result<SweepStep, Fault> {
         let now = self.clock.now();
-        self.walk(move |shared| list::sweep_step(shared, after.as_ref(), limit, now))
-            .await
+        self.walk(move |shared| list::sweep_step(shared, after.as_ref(), limit, now)).await
     }
 
     /// Removes the records of these keys, those that are gone by now; says how many were.
@@ -239,15 +212,9 @@ impl Store {
     /// Where the file system cannot be asked.
     pub async fn space(&self) -> io::Result<Space> {
         let dir = self.settings.dir.clone();
-        let look = move || {
-            Ok(Space {
-                disk_bytes: directory::disk_bytes(&dir)?,
-                free_bytes: directory::free_bytes(&dir)?,
-            })
-        };
-        tokio::task::spawn_blocking(look)
-            .await
-            .unwrap_or_else(|error| Err(io::Error::other(error)))
+        let look =
+            move || Ok(Space { disk_bytes: directory::disk_bytes(&dir)?, free_bytes: directory::free_bytes(&dir)? });
+        tokio::task::spawn_blocking(look).await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
     /// Waits for the end of the commit thread: never, unless the store was closed or has lost records.
@@ -264,9 +231,7 @@ impl Store {
     }
 
     async fn answer_overdue(&self, requests: Vec<Request>, fault: Fault) -> Vec<Reply> {
-        self.last_resort
-            .answer(&self.shared, requests, fault, self.clock.now())
-            .await
+        self.last_resort.answer(&self.shared, requests, fault, self.clock.now()).await
     }
 
     async fn barrier(&self) -> Result<(), Fault> {
@@ -289,9 +254,7 @@ impl Store {
         walk: impl FnOnce(&Shared) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let shared = Arc::clone(&self.shared);
-        tokio::task::spawn_blocking(move || walk(&shared))
-            .await
-            .unwrap_or(Err(Fault::Closed))
+        tokio::task::spawn_blocking(move || walk(&shared)).await.unwrap_or(Err(Fault::Closed))
     }
 }
 

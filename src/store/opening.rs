@@ -42,18 +42,9 @@ pub(super) fn open(
     tell_of(resumed);
     tell_of_step(&mark.anchor.readings, &clock.anchor().readings);
     let (engine, found) = open_guarded(&directory, &settings, real_sync, &mark)?;
-    let sequence = if mark.clean {
-        found
-    } else {
-        found.max(mark.numbered_from) + UNCLEAN_JUMP
-    };
+    let sequence = if mark.clean { found } else { found.max(mark.numbered_from) + UNCLEAN_JUMP };
     let engine = Arc::new(engine);
-    let begun = Mark {
-        sequence: found,
-        numbered_from: sequence,
-        clean: false,
-        anchor: clock.anchor(),
-    };
+    let begun = Mark { sequence: found, numbered_from: sequence, clean: false, anchor: clock.anchor() };
     // What is there can be read; the commit thread tries to come back from here as from any other fault.
     let fault = mark::write(directory.path(), &begun).err().map(|error| {
         let fault = Fault::of_io(&error);
@@ -99,11 +90,7 @@ fn open_guarded(
         if found >= mark.sequence {
             return Ok((engine, found));
         }
-        Err(OpenError::LostTail {
-            file: directory.records(),
-            found,
-            expected: mark.sequence,
-        })
+        Err(OpenError::LostTail { file: directory.records(), found, expected: mark.sequence })
     });
     match (&opened, original) {
         (Ok(_), _) => {
@@ -131,16 +118,9 @@ fn make(directory: &Directory, settings: &StoreSettings, real_sync: bool, source
         });
         filled.map_err(|error| engine_error(directory, error))?;
         let (clock, _first) = Clock::resume(source, None);
-        let mark = Mark {
-            sequence: 0,
-            numbered_from: 0,
-            clean: true,
-            anchor: clock.anchor(),
-        };
-        mark::write(directory.path(), &mark).map_err(|source| OpenError::Directory {
-            path: directory.path().into(),
-            source,
-        })
+        let mark = Mark { sequence: 0, numbered_from: 0, clean: true, anchor: clock.anchor() };
+        mark::write(directory.path(), &mark)
+            .map_err(|source| OpenError::Directory { path: directory.path().into(), source })
     })?;
     tracing::info!(dir = %directory.path().display(), "made a new store");
     Ok(())
@@ -171,15 +151,9 @@ fn open_engine(directory: &Directory, settings: &StoreSettings, real_sync: bool)
 fn engine_error(directory: &Directory, error: EngineError) -> OpenError {
     let file = directory.records();
     if error.is_damage() {
-        return OpenError::Damaged {
-            file,
-            source: Some(Box::new(error)),
-        };
+        return OpenError::Damaged { file, source: Some(Box::new(error)) };
     }
-    OpenError::Engine {
-        file,
-        source: Box::new(error),
-    }
+    OpenError::Engine { file, source: Box::new(error) }
 }
 
 /// Within one boot the boot clock says how long the daemon was down, and so whether the wall clock was stepped meanwhile.
@@ -201,16 +175,10 @@ fn tell_of(resumed: Resumed) {
     match resumed {
         Resumed::First | Resumed::SameBoot | Resumed::Reboot => {}
         Resumed::WallBehind { behind_ms } => {
-            tracing::warn!(
-                behind_ms,
-                "the wall clock is behind the last time seen; no time counts as passed"
-            );
+            tracing::warn!(behind_ms, "the wall clock is behind the last time seen; no time counts as passed");
         }
         Resumed::WallFarAhead { ahead_ms } => {
-            tracing::warn!(
-                ahead_ms,
-                "the wall clock is far ahead of the last time seen; one day counts as passed"
-            );
+            tracing::warn!(ahead_ms, "the wall clock is far ahead of the last time seen; one day counts as passed");
         }
     }
 }

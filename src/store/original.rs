@@ -31,11 +31,7 @@ impl Original {
         for leftover in ["records.copy", "records.old"] {
             remove(&dir.join(leftover))?;
         }
-        let (records, copy, before) = (
-            dir.join("records"),
-            dir.join("records.copy"),
-            dir.join("records.before"),
-        );
+        let (records, copy, before) = (dir.join("records"), dir.join("records.copy"), dir.join("records.before"));
         let bytes = disk_bytes(&records)?;
         if before.exists() || bytes > MAX_BYTES || free_bytes(dir)? < bytes + HEADROOM_BYTES {
             return Ok(None);

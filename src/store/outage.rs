@@ -40,15 +40,7 @@ pub(super) struct Outage {
 impl Outage {
     pub(super) fn new(fault: Fault, guard: Guard, reader: Option<Arc<Engine>>, now: Timestamp) -> Self {
         let retry_at = Timestamp::from_millis(now.as_millis() + FIRST_RETRY_MS);
-        Self {
-            fault,
-            guard,
-            reader,
-            recall: Recall::default(),
-            since: now,
-            retry_ms: FIRST_RETRY_MS,
-            retry_at,
-        }
+        Self { fault, guard, reader, recall: Recall::default(), since: now, retry_ms: FIRST_RETRY_MS, retry_at }
     }
 
     /// Puts off the next try for longer, because the last one got past the probe.
@@ -86,11 +78,7 @@ impl Outage {
 
     /// The desk for one group.
     pub(super) fn desk<'a>(&'a mut self, now: Timestamp, sequence: &'a mut u64) -> OutageDesk<'a> {
-        OutageDesk {
-            outage: self,
-            now,
-            sequence,
-        }
+        OutageDesk { outage: self, now, sequence }
     }
 
     fn record(&self, key: &Key) -> Option<Record> {
@@ -119,15 +107,9 @@ impl Desk for OutageDesk<'_> {
     fn command(&mut self, request: &Request) -> Result<Reply, Infallible> {
         let fault = self.outage.fault;
         let record = self.outage.record(&request.key);
-        let moment = Moment {
-            now: self.now,
-            sequence: *self.sequence + 1,
-        };
+        let moment = Moment { now: self.now, sequence: *self.sequence + 1 };
         let decision = decide(record.as_ref(), &request.command, moment);
-        let answer = Answer {
-            outcome: decision.outcome,
-            degraded: Some(fault),
-        };
+        let answer = Answer { outcome: decision.outcome, degraded: Some(fault) };
         let next = match decision.change {
             Change::Keep => return Ok(Ok(answer)),
             Change::Put(record) => Some(record),
@@ -144,10 +126,7 @@ impl Desk for OutageDesk<'_> {
     }
 
     fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, Infallible> {
-        Ok(Ok(Reading {
-            record: self.outage.record(key),
-            degraded: Some(self.outage.fault),
-        }))
+        Ok(Ok(Reading { record: self.outage.record(key), degraded: Some(self.outage.fault) }))
     }
 
     fn sweep(&mut self, _key: &Key) -> Result<bool, Infallible> {

@@ -58,10 +58,7 @@ impl Queue {
     fn wait_for<'a>(&self, jobs: usize, patience: Duration, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if !state.closed {
             state.awaited = jobs;
-            (state, _) = self
-                .filled
-                .wait_timeout(state, patience)
-                .unwrap_or_else(PoisonError::into_inner);
+            (state, _) = self.filled.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner);
             state.awaited = 0;
         }
         state

@@ -43,8 +43,6 @@ impl Recall {
     }
 
     pub(super) fn read(&self, key: &Key) -> Option<Record> {
-        self.values
-            .get(key.as_bytes())
-            .and_then(|value| record::decode(value).ok())
+        self.values.get(key.as_bytes()).and_then(|value| record::decode(value).ok())
     }
 }

@@ -101,10 +101,7 @@ fn to_disk(record: &Record) -> Disk<'_> {
             fingerprint: held.fingerprint.as_ref().map(Fingerprint::as_str),
             owner: held.owner.as_ref().map(Owner::as_str),
         },
-        Record::Free(free) => Disk::Free {
-            attempt: free.attempt,
-            expires_at_ms: free.expires_at.as_millis(),
-        },
+        Record::Free(free) => Disk::Free { attempt: free.attempt, expires_at_ms: free.expires_at.as_millis() },
         Record::Done(done) => Disk::Done {
             confirmed_at_ms: done.confirmed_at.as_millis(),
             expires_at_ms: done.expires_at.as_millis(),
@@ -145,18 +142,10 @@ fn from_disk(disk: Disk<'_>) -> Result<Record, TextError> {
             fingerprint: print(fingerprint)?,
             owner: label(owner)?,
         }),
-        Disk::Free { attempt, expires_at_ms } => Record::Free(Free {
-            attempt,
-            expires_at: Timestamp::from_millis(expires_at_ms),
-        }),
-        Disk::Done {
-            confirmed_at_ms,
-            expires_at_ms,
-            attempt,
-            fingerprint,
-            owner,
-            result,
-        } => Record::Done(Done {
+        Disk::Free { attempt, expires_at_ms } => {
+            Record::Free(Free { attempt, expires_at: Timestamp::from_millis(expires_at_ms) })
+        }
+        Disk::Done { confirmed_at_ms, expires_at_ms, attempt, fingerprint, owner, result } => Record::Done(Done {
             confirmed_at: Timestamp::from_millis(confirmed_at_ms),
             expires_at: Timestamp::from_millis(expires_at_ms),
             attempt,
@@ -192,22 +181,10 @@ mod tests {
             result: WorkResult::from_json(&"1".repeat(2048)).ok(),
         };
         vec![
-            Record::Held(Held {
-                fingerprint: None,
-                owner: None,
-                ..held.clone()
-            }),
+            Record::Held(Held { fingerprint: None, owner: None, ..held.clone() }),
             Record::Held(held),
-            Record::Free(Free {
-                attempt: 1,
-                expires_at: Timestamp::from_millis(9),
-            }),
-            Record::Done(Done {
-                fingerprint: None,
-                owner: None,
-                result: None,
-                ..done.clone()
-            }),
+            Record::Free(Free { attempt: 1, expires_at: Timestamp::from_millis(9) }),
+            Record::Done(Done { fingerprint: None, owner: None, result: None, ..done.clone() }),
             Record::Done(done),
         ]
     }

@@ -33,14 +33,7 @@ impl Shared {
     pub(super) fn new(metrics: Arc<Metrics>, fault: Option<Fault>) -> Self {
         let (queue, pulse, lent) = (Queue::default(), Pulse::new(), RwLock::new(None));
         let overwritten = Mutex::default();
-        Self {
-            queue,
-            pulse,
-            health: watch::Sender::new(fault),
-            metrics,
-            overwritten,
-            lent,
-        }
+        Self { queue, pulse, health: watch::Sender::new(fault), metrics, overwritten, lent }
     }
 
     /// What the group under way has overwritten.
@@ -70,11 +63,7 @@ impl Shared {
 
     /// Lets a walk use the database.
     pub(super) fn borrow<T>(&self, walk: impl FnOnce(&Engine) -> T) -> Option<T> {
-        self.lent
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_deref()
-            .map(walk)
+        self.lent.read().unwrap_or_else(PoisonError::into_inner).as_deref().map(walk)
     }
 }
 
@@ -88,10 +77,7 @@ pub(super) struct Pulse {
 
 impl Pulse {
     fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            busy_since_ms: AtomicU64::new(0),
-        }
+        Self { start: Instant::now(), busy_since_ms: AtomicU64::new(0) }
     }
 
     pub(super) fn begin(&self) {

@@ -16,11 +16,7 @@ fn guarded(loopback: &str) -> House {
     for (name, token, rest) in [
         ("billing", BILLING, "namespaces = [\"a\", \"b\"]\nscopes = [\"claim\"]"),
         ("operator", OPERATOR, "scopes = [\"operate\"]"),
-        (
-            "auditor",
-            AUDITOR,
-            "namespaces = [\"b\", \"route:r\", \"ccc\"]\nscopes = [\"operate\", \"claim\"]",
-        ),
+        ("auditor", AUDITOR, "namespaces = [\"b\", \"route:r\", \"ccc\"]\nscopes = [\"operate\", \"claim\"]"),
     ] {
         let file = house.file(name, &format!("{token}\n"));
         api.push_str(&format!("[[api.token]]\nname = \"{name}\"\nfile = {file:?}\n{rest}\n"));
@@ -57,9 +53,7 @@ async fn statuses(home: &Home, headers: &[&str], namespace: &str) -> Vec<u16> {
     let mut statuses = Vec::new();
     for request in requests(namespace) {
         let answer = asked(home, headers, &request).await;
-        let inner = (answer.status == 200)
-            .then(|| answer.json()["answers"][0]["status"].as_u64())
-            .flatten();
+        let inner = (answer.status == 200).then(|| answer.json()["answers"][0]["status"].as_u64()).flatten();
         statuses.push(inner.map_or(answer.status, |status| u16::try_from(status).unwrap()));
         if answer.status >= 400 && answer.status != 409 {
             answer.problem();
@@ -111,10 +105,7 @@ async fn each_caller_may_do_what_its_scope_and_its_namespaces_allow() {
 async fn loopback_may_claim_when_nothing_is_said() {
     let house = House::with("", "");
     let home = house.start().await;
-    assert_eq!(
-        statuses(&home, &[], "a").await,
-        [201, 200, 200, 200, 200, 200, 200, 403, 403]
-    );
+    assert_eq!(statuses(&home, &[], "a").await, [201, 200, 200, 200, 200, 200, 200, 403, 403]);
     home.daemon.stop().await.unwrap();
 }
 
@@ -129,11 +120,7 @@ async fn the_unix_socket_may_do_everything_and_never_needs_a_token() {
     for headers in [vec![], vec![stranger.as_str()], vec!["Authorization: Basic eDp5"]] {
         for ((method, path, body), status) in requests("a").iter().zip([201, 200, 200, 200, 200, 200, 200, 200, 200]) {
             let headers = [&headers, &["Content-Type: application/json"][..]].concat();
-            let answer = home
-                .connect_unix()
-                .await
-                .ask(with_headers(method, path, &headers, body))
-                .await;
+            let answer = home.connect_unix().await.ask(with_headers(method, path, &headers, body)).await;
             assert_eq!(answer.status, status, "{method} {path} with {headers:?}");
         }
     }
@@ -164,11 +151,7 @@ async fn an_authorization_that_proves_nothing_is_a_401_even_where_none_is_needed
     ];
     for headers in rows {
         let answer = asked(&home, headers, &requests("a")[0]).await;
-        assert_eq!(
-            (answer.status, answer.problem().as_str()),
-            (401, "unauthorized"),
-            "{headers:?}"
-        );
+        assert_eq!((answer.status, answer.problem().as_str()), (401, "unauthorized"), "{headers:?}");
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{headers:?}");
         for secret in [BILLING, STRANGER] {
             assert!(!answer.text().contains(secret), "{headers:?}");
@@ -223,10 +206,7 @@ async fn a_list_of_a_confined_caller_neither_shows_nor_names_foreign_keys() {
         assert_eq!(keys, own, "limit {limit}");
         for cursor in cursors {
             let name = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).unwrap()).unwrap();
-            assert!(
-                ["\u{1}b", "\u{3}ccc"].iter().any(|mine| name.starts_with(mine)),
-                "{name:?}"
-            );
+            assert!(["\u{1}b", "\u{3}ccc"].iter().any(|mine| name.starts_with(mine)), "{name:?}");
         }
     }
     assert_eq!(pages(&home, AUDITOR, "namespace=ccc&limit=2").await.0, own[5..]);
@@ -239,10 +219,7 @@ async fn a_list_of_a_confined_caller_neither_shows_nor_names_foreign_keys() {
 async fn a_token_for_a_route_may_read_and_forget_there_but_not_claim() {
     let house = guarded("none");
     let home = house.start().await;
-    assert_eq!(
-        statuses(&home, &[&bearer(AUDITOR)], "route:r").await,
-        [403, 403, 403, 403, 403, 404, 200, 200, 200]
-    );
+    assert_eq!(statuses(&home, &[&bearer(AUDITOR)], "route:r").await, [403, 403, 403, 403, 403, 404, 200, 200, 200]);
     home.daemon.stop().await.unwrap();
 }
 
@@ -306,9 +283,7 @@ async fn what_a_browser_would_send_for_somebody_else_is_refused() {
         assert_eq!(answer.status, 200, "{host} {headers}: {}", answer.text());
     }
     // Metrics are read by browsers as little as the rest; a proof of another origin does not help over the socket.
-    let answer = home
-        .ask(&raw("evil.example", "", &("GET", "/metrics".into(), String::new())))
-        .await;
+    let answer = home.ask(&raw("evil.example", "", &("GET", "/metrics".into(), String::new()))).await;
     assert_eq!(answer.status, 403);
     let mut socket = home.connect_unix().await;
     let request = ("POST", "/v1/claim".to_owned(), on("l", json!({})).to_string());
@@ -343,19 +318,9 @@ async fn a_confined_batch_fails_command_by_command() {
     let body = json!({ "commands": [command("a"), command("c"), command("b")] }).to_string();
     let request = ("POST", "/v1/batch".to_owned(), body);
     let answers = asked(&home, &[&bearer(BILLING)], &request).await.json();
-    let statuses: Vec<_> = answers["answers"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|answer| &answer["status"])
-        .collect();
+    let statuses: Vec<_> = answers["answers"].as_array().unwrap().iter().map(|answer| &answer["status"]).collect();
     assert_eq!(statuses, [&json!(201), &json!(403), &json!(201)]);
-    let stored: Vec<Value> = home
-        .stored()
-        .await
-        .iter()
-        .map(|claim| claim["namespace"].clone())
-        .collect();
+    let stored: Vec<Value> = home.stored().await.iter().map(|claim| claim["namespace"].clone()).collect();
     assert_eq!(stored, ["a", "b"]);
     home.daemon.stop().await.unwrap();
 }

@@ -35,8 +35,7 @@ impl State {
                 home.release(key, THEIRS).await;
             }
             Self::Lapsed => {
-                home.claim(key, json!({ "token": THEIRS, "processing_ttl": "1s" }))
-                    .await;
+                home.claim(key, json!({ "token": THEIRS, "processing_ttl": "1s" })).await;
                 house.advance_ms(1_000);
             }
             Self::OursLapsed => {
@@ -66,10 +65,7 @@ impl State {
 /// `"+1000"` is the point in time a second after the question.
 fn filled(expected: &mut Value, now_ms: u64) {
     for value in expected.as_object_mut().unwrap().values_mut() {
-        let ahead = value
-            .as_str()
-            .and_then(|text| text.strip_prefix('+'))
-            .map(|ahead| ahead.parse::<u64>().unwrap());
+        let ahead = value.as_str().and_then(|text| text.strip_prefix('+')).map(|ahead| ahead.parse::<u64>().unwrap());
         if let Some(ahead) = ahead {
             *value = rfc3339(now_ms + ahead).into();
         }
@@ -135,13 +131,7 @@ async fn every_verb_on_every_state_has_its_status_and_exactly_its_fields() {
         (OursLapsed, "claim", &claim, 201, claimed(2, "expired", false)),
         (DoneLapsed, "claim", &claim, 201, claimed(1, "none", false)),
         (Ours, "claim", &claim, 201, claimed(1, "none", true)),
-        (
-            Ours,
-            "claim",
-            &json!({ "token": OURS, "processing_ttl": "5s" }),
-            201,
-            claimed(1, "none", true),
-        ),
+        (Ours, "claim", &json!({ "token": OURS, "processing_ttl": "5s" }), 201, claimed(1, "none", true)),
         (Theirs, "claim", &claim, 409, in_progress()),
         (Done, "claim", &claim, 200, done()),
         (Printed, "claim", &claim, 409, in_progress()),
@@ -217,13 +207,8 @@ async fn both_doors_give_the_same_answer_on_a_connection_that_stays() {
         let other = connection.ask(post("/v1/claim", &on(key, json!({})).to_string())).await;
         assert_eq!(other.status, 409);
         let token = first.json()["token"].as_str().unwrap().to_owned();
-        let confirmed = connection
-            .ask(post("/v1/confirm", &on(key, json!({ "token": token })).to_string()))
-            .await;
-        assert_eq!(
-            (confirmed.status, confirmed.json()["overrun"].clone()),
-            (200, json!(false))
-        );
+        let confirmed = connection.ask(post("/v1/confirm", &on(key, json!({ "token": token })).to_string())).await;
+        assert_eq!((confirmed.status, confirmed.json()["overrun"].clone()), (200, json!(false)));
     }
     home.daemon.stop().await.unwrap();
 }
@@ -236,10 +221,7 @@ async fn a_token_that_onced_draws_is_128_bits_of_hex_and_never_the_same() {
     for number in 0..20 {
         let answer = home.claim(&format!("k{number}"), json!({})).await;
         let token = answer.json()["token"].as_str().unwrap().to_owned();
-        assert!(
-            token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            "{token}"
-        );
+        assert!(token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{token}");
         assert!(seen.insert(token));
     }
     home.daemon.stop().await.unwrap();
@@ -292,13 +274,8 @@ async fn a_result_comes_back_as_it_was_written() {
     let house = House::new();
     let home = house.start().await;
     // Numbers beyond 64 bits, the order of names, escapes and blanks are the caller's own business.
-    let results = [
-        r#"{"z":1,"a":12345678901234567890123,"m":1.10}"#,
-        r#"[ 1e3 , "\u00e9\n" , null ]"#,
-        "\"text\"",
-        "false",
-        "0",
-    ];
+    let results =
+        [r#"{"z":1,"a":12345678901234567890123,"m":1.10}"#, r#"[ 1e3 , "\u00e9\n" , null ]"#, "\"text\"", "false", "0"];
     for (number, result) in results.into_iter().enumerate() {
         let key = format!("k{number}");
         let confirm = format!(r#"{{"namespace":"a","key":"{key}","result": {result} }}"#);
@@ -319,25 +296,16 @@ async fn forget_says_whether_anything_was_there() {
     use State::{Absent, Done, DoneLapsed, Lapsed, Ours, Released};
     let house = House::new();
     let home = house.start().await;
-    for (state, existed) in [
-        (Absent, false),
-        (Ours, true),
-        (Released, true),
-        (Lapsed, true),
-        (Done, true),
-        (DoneLapsed, false),
-    ] {
+    for (state, existed) in
+        [(Absent, false), (Ours, true), (Released, true), (Lapsed, true), (Done, true), (DoneLapsed, false)]
+    {
         state.prepare(&house, &home, "k").await;
         let answer = home.forget("/a/k").await;
         assert_eq!(answer.status, 200, "{state:?}");
         let expected = json!({ "outcome": "forgotten", "existed": existed, "degraded": false });
         assert_eq!(answer.json(), expected, "{state:?}");
         let claimed = home.claim("k", json!({ "token": OURS })).await.json();
-        assert_eq!(
-            (&claimed["attempt"], &claimed["previous"]),
-            (&json!(1), &json!("none")),
-            "{state:?}"
-        );
+        assert_eq!((&claimed["attempt"], &claimed["previous"]), (&json!(1), &json!("none")), "{state:?}");
         home.forget("/a/k").await;
     }
     home.daemon.stop().await.unwrap();

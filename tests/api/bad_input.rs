@@ -7,41 +7,18 @@ use super::harness::{Answer, Connection, Home, House, OURS, assert_defined, asse
 
 /// A verb's path and the fields that it takes.
 const VERBS: [(&str, &[&str]); 4] = [
-    (
-        "claim",
-        &[
-            "namespace",
-            "key",
-            "token",
-            "processing_ttl",
-            "fingerprint",
-            "owner",
-            "wait",
-        ],
-    ),
+    ("claim", &["namespace", "key", "token", "processing_ttl", "fingerprint", "owner", "wait"]),
     ("confirm", &["namespace", "key", "token", "confirmed_ttl", "result"]),
     ("release", &["namespace", "key", "token"]),
     ("extend", &["namespace", "key", "token", "processing_ttl"]),
 ];
 
-const TEXTS: [&str; 7] = [
-    "namespace",
-    "key",
-    "token",
-    "processing_ttl",
-    "fingerprint",
-    "owner",
-    "wait",
-];
+const TEXTS: [&str; 7] = ["namespace", "key", "token", "processing_ttl", "fingerprint", "owner", "wait"];
 
 /// A request in which one field is as given, in raw bytes; without it where there are none.
 fn request(verb: &str, field: &str, raw: Option<&[u8]>) -> Vec<u8> {
     let token = format!("\"{OURS}\"");
-    let mut fields = vec![
-        ("namespace", b"\"a\"".to_vec()),
-        ("key", b"\"k\"".to_vec()),
-        ("token", token.into_bytes()),
-    ];
+    let mut fields = vec![("namespace", b"\"a\"".to_vec()), ("key", b"\"k\"".to_vec()), ("token", token.into_bytes())];
     fields.retain(|(name, _)| *name != field);
     fields.extend(raw.map(|raw| (field, raw.to_vec())));
     let mut body = Vec::new();
@@ -71,9 +48,7 @@ fn bad_values(field: &str) -> Vec<(Vec<u8>, &'static str)> {
         "result" => Vec::new(),
         _ => wrong_types.iter().map(|raw| (raw.to_vec(), "a string")).collect(),
     };
-    let durations = [
-        "", "5", "-1", "-1s", "1e30", "1e30s", "1.5s", " 1s", "1s ", "1h30m", "NaN", "inf", "s", "\0",
-    ];
+    let durations = ["", "5", "-1", "-1s", "1e30", "1e30s", "1.5s", " 1s", "1s ", "1h30m", "NaN", "inf", "s", "\0"];
     match field {
         "namespace" => {
             rows.extend([text(""), long(65)].map(|raw| (raw, "1 to 64")));
@@ -125,10 +100,7 @@ fn bad_values(field: &str) -> Vec<(Vec<u8>, &'static str)> {
 fn assert_names(answer: &Answer, field: &str, limit: &str, what: &str) {
     assert_eq!(answer.status, 400, "{what}: {}", answer.text());
     let code = answer.problem();
-    assert!(
-        ["invalid_field", "invalid_json"].contains(&code.as_str()),
-        "{what}: {code}"
-    );
+    assert!(["invalid_field", "invalid_json"].contains(&code.as_str()), "{what}: {code}");
     let json = answer.json();
     let detail = json["detail"].as_str().unwrap();
     assert_eq!(json["field"], field, "{what}: {detail}");
@@ -139,11 +111,7 @@ fn assert_names(answer: &Answer, field: &str, limit: &str, what: &str) {
 
 /// Sends a request over either door, by turns.
 async fn sent(home: &Home, turn: usize, request: &[u8]) -> (Connection, Answer) {
-    let mut connection = if turn.is_multiple_of(2) {
-        home.connect().await
-    } else {
-        home.connect_unix().await
-    };
+    let mut connection = if turn.is_multiple_of(2) { home.connect().await } else { home.connect_unix().await };
     let answer = connection.ask(request).await;
     (connection, answer)
 }
@@ -200,23 +168,10 @@ async fn every_field_is_taken_at_its_limits() {
         ("confirm", "result", "null".into()),
     ];
     for (verb, field, raw) in rows {
-        let answer = home
-            .connect()
-            .await
-            .ask(request(verb, field, Some(raw.as_bytes())))
-            .await;
-        assert!(
-            answer.status < 300,
-            "{verb}, {field} of {} bytes: {}",
-            raw.len(),
-            answer.text()
-        );
+        let answer = home.connect().await.ask(request(verb, field, Some(raw.as_bytes()))).await;
+        assert!(answer.status < 300, "{verb}, {field} of {} bytes: {}", raw.len(), answer.text());
         for claim in home.stored().await {
-            let path = format!(
-                "/{}/{}",
-                claim["namespace"].as_str().unwrap(),
-                encoded(claim["key"].as_str().unwrap())
-            );
+            let path = format!("/{}/{}", claim["namespace"].as_str().unwrap(), encoded(claim["key"].as_str().unwrap()));
             assert_eq!(home.forget(&path).await.status, 200);
         }
     }
@@ -234,15 +189,7 @@ async fn a_field_that_is_unknown_missing_or_there_twice_is_named() {
     let mut rows = 0;
     for (verb, fields) in VERBS {
         let mut cases = Vec::new();
-        for unknown in [
-            "colour",
-            "Key",
-            "confirmed_ttl",
-            "processing_ttl",
-            "wait",
-            "result",
-            "owner",
-        ] {
+        for unknown in ["colour", "Key", "confirmed_ttl", "processing_ttl", "wait", "result", "owner"] {
             if !fields.contains(&unknown) {
                 cases.push((unknown, request(verb, unknown, Some(b"\"5s\"")), "unknown"));
             }
@@ -304,10 +251,7 @@ async fn a_body_that_is_no_json_object_is_refused_and_not_repeated() {
             let (connection, answer) = sent(&home, turn, &in_post(verb, body)).await;
             assert_eq!(answer.status, 400, "{what}: {}", answer.text());
             let code = answer.problem();
-            assert!(
-                ["invalid_field", "invalid_json"].contains(&code.as_str()),
-                "{what}: {code}"
-            );
+            assert!(["invalid_field", "invalid_json"].contains(&code.as_str()), "{what}: {code}");
             assert!(!answer.text().contains(OURS), "{what}: a token is repeated");
             assert_defined(connection, &answer, &what).await;
             assert_nothing_stored(&home, &what).await;
@@ -333,11 +277,7 @@ async fn a_value_of_the_wrong_type_is_not_repeated() {
     ];
     for (verb, _) in VERBS {
         for (field, raw) in rows {
-            let answer = home
-                .connect()
-                .await
-                .ask(request(verb, field, Some(raw.as_bytes())))
-                .await;
+            let answer = home.connect().await.ask(request(verb, field, Some(raw.as_bytes()))).await;
             assert_names(&answer, field, "", raw);
             assert!(!answer.text().contains("1415926535"), "{verb}: {}", answer.text());
         }

@@ -19,11 +19,7 @@ struct Said {
 impl Said {
     fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        Self {
-            exit: output.status.code().unwrap(),
-            out: text(&output.stdout),
-            err: text(&output.stderr),
-        }
+        Self { exit: output.status.code().unwrap(), out: text(&output.stdout), err: text(&output.stderr) }
     }
 
     fn json(&self) -> Value {
@@ -34,16 +30,9 @@ impl Said {
 /// Runs the binary in a directory, with these variables of ours and no others.
 async fn run_in(dir: &Path, variables: &[(&str, &str)], args: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onced"));
-    command
-        .args(args)
-        .current_dir(dir)
-        .env_remove("ONCED_API")
-        .env_remove("ONCED_TOKEN_FILE");
+    command.args(args).current_dir(dir).env_remove("ONCED_API").env_remove("ONCED_TOKEN_FILE");
     command.envs(variables.iter().copied());
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = {
         let _no_store_opens = DESCRIPTORS.write().await;
         command.spawn().unwrap()
@@ -70,48 +59,18 @@ async fn every_command_ends_with_the_exit_code_of_its_outcome() {
         (&["release", "a:k", "--token", OURS], 0, "released"),
         (&["extend", "a:k", "--token", OURS], 75, "not_holder"),
         (&["forget", "a:k"], 0, "forgotten"),
-        (
-            &[
-                "claim",
-                "a:k",
-                "--token",
-                OURS,
-                "--processing-ttl",
-                "60s",
-                "--fingerprint",
-                "one",
-            ],
-            0,
-            "claimed",
-        ),
+        (&["claim", "a:k", "--token", OURS, "--processing-ttl", "60s", "--fingerprint", "one"], 0, "claimed"),
         (&["claim", "a:k", "--token", OURS], 0, "claimed"),
         (&["claim", "a:k"], 75, "in_progress"),
         (&["claim", "a:k", "--wait", "0s"], 75, "in_progress"),
         (&["claim", "a:k", "--fingerprint", "two"], 1, "mismatch"),
         (&["get", "a:k"], 0, "held"),
-        (
-            &["extend", "a:k", "--token", OURS, "--processing-ttl", "90s"],
-            0,
-            "extended",
-        ),
+        (&["extend", "a:k", "--token", OURS, "--processing-ttl", "90s"], 0, "extended"),
         (&["extend", "a:k", "--token", THEIRS], 75, "not_holder"),
         (&["release", "a:k", "--token", THEIRS], 75, "not_holder"),
         (&["release", "a:k", "--token", OURS], 0, "released"),
         (&["claim", "a:k", "--token", THEIRS, "--owner", "billing"], 0, "claimed"),
-        (
-            &[
-                "confirm",
-                "a:k",
-                "--token",
-                THEIRS,
-                "--confirmed-ttl",
-                "1h",
-                "--result",
-                "{\"n\":1}",
-            ],
-            0,
-            "confirmed",
-        ),
+        (&["confirm", "a:k", "--token", THEIRS, "--confirmed-ttl", "1h", "--result", "{\"n\":1}"], 0, "confirmed"),
         (&["confirm", "a:k"], 0, "confirmed"),
         (&["claim", "a:k"], 3, "done"),
         (&["release", "a:k", "--token", THEIRS], 3, "done"),
@@ -128,10 +87,7 @@ async fn every_command_ends_with_the_exit_code_of_its_outcome() {
         let said = run(&home, args).await;
         assert_eq!(said.exit, exit, "{args:?}: {said:?}");
         if begin.is_empty() {
-            assert!(
-                said.out.is_empty() && said.err.starts_with("onced: "),
-                "{args:?}: {said:?}"
-            );
+            assert!(said.out.is_empty() && said.err.starts_with("onced: "), "{args:?}: {said:?}");
         } else {
             assert!(said.out.starts_with(begin) && said.err.is_empty(), "{args:?}: {said:?}");
             assert_eq!(said.out.lines().count(), 1, "{args:?}: {said:?}");
@@ -144,11 +100,7 @@ async fn every_command_ends_with_the_exit_code_of_its_outcome() {
 async fn with_json_a_command_prints_the_answer_of_the_daemon_as_it_is() {
     let house = House::new();
     let home = house.start().await;
-    let claim = run(
-        &home,
-        &["claim", "a:k", "--token", OURS, "--processing-ttl", "60s", "--json"],
-    )
-    .await;
+    let claim = run(&home, &["claim", "a:k", "--token", OURS, "--processing-ttl", "60s", "--json"]).await;
     let mut json = claim.json();
     assert!(json.as_object_mut().unwrap().remove("fence").is_some());
     let expected = json!({
@@ -158,10 +110,7 @@ async fn with_json_a_command_prints_the_answer_of_the_daemon_as_it_is() {
     assert_eq!((claim.exit, json), (0, expected));
     let busy = run(&home, &["claim", "a:k", "--json"]).await;
     assert_eq!((busy.exit, &busy.json()["retry_after_ms"]), (75, &json!(60_000)));
-    assert_eq!(
-        run(&home, &["get", "a:k", "--json"]).await.json(),
-        home.get("/a/k").await.json()
-    );
+    assert_eq!(run(&home, &["get", "a:k", "--json"]).await.json(), home.get("/a/k").await.json());
     let absent = run(&home, &["get", "a:absent", "--json"]).await;
     assert_eq!((absent.exit, &absent.json()["code"]), (1, &json!("absent")));
     let bad = run(&home, &["claim", "a:", "--json"]).await;
@@ -173,53 +122,17 @@ async fn with_json_a_command_prints_the_answer_of_the_daemon_as_it_is() {
 async fn every_option_of_a_command_reaches_the_daemon() {
     let house = House::new();
     let home = house.start().await;
-    let options = [
-        "--token",
-        OURS,
-        "--processing-ttl",
-        "7s",
-        "--fingerprint",
-        "one",
-        "--owner",
-        "billing",
-    ];
+    let options = ["--token", OURS, "--processing-ttl", "7s", "--fingerprint", "one", "--owner", "billing"];
     assert_eq!(run(&home, &[&["claim", "a:k"], &options[..]].concat()).await.exit, 0);
     let held = home.get("/a/k").await.json();
-    assert_eq!(
-        (&held["owner"], &held["expires_at"]),
-        (&json!("billing"), &json!(rfc3339(START_MS + 7_000)))
-    );
-    assert_eq!(
-        home.claim("k", json!({ "fingerprint": "two" })).await.outcome(),
-        "mismatch"
-    );
-    assert_eq!(
-        run(&home, &["extend", "a:k", "--token", OURS, "--processing-ttl", "9s"])
-            .await
-            .exit,
-        0
-    );
+    assert_eq!((&held["owner"], &held["expires_at"]), (&json!("billing"), &json!(rfc3339(START_MS + 7_000))));
+    assert_eq!(home.claim("k", json!({ "fingerprint": "two" })).await.outcome(), "mismatch");
+    assert_eq!(run(&home, &["extend", "a:k", "--token", OURS, "--processing-ttl", "9s"]).await.exit, 0);
     assert_eq!(home.get("/a/k").await.json()["expires_at"], rfc3339(START_MS + 9_000));
-    let late = run(
-        &home,
-        &[
-            "confirm",
-            "a:k",
-            "--token",
-            THEIRS,
-            "--confirmed-ttl",
-            "1h",
-            "--result",
-            "[1,2]",
-        ],
-    )
-    .await;
+    let late = run(&home, &["confirm", "a:k", "--token", THEIRS, "--confirmed-ttl", "1h", "--result", "[1,2]"]).await;
     assert!(late.out.contains("overrun true"), "{late:?}");
     let done = home.get("/a/k").await.json();
-    assert_eq!(
-        (&done["result"], &done["expires_at"]),
-        (&json!([1, 2]), &json!(rfc3339(START_MS + 3_600_000)))
-    );
+    assert_eq!((&done["result"], &done["expires_at"]), (&json!([1, 2]), &json!(rfc3339(START_MS + 3_600_000))));
     home.daemon.stop().await.unwrap();
 }
 
@@ -244,24 +157,15 @@ async fn a_command_can_wait_for_the_holder() {
 async fn a_key_is_split_at_its_first_colon_and_may_hold_anything_after_it() {
     let house = House::new();
     let home = house.start().await;
-    for (text, key) in [
-        ("a:k", "k"),
-        ("a:b:c", "b:c"),
-        ("a::", ":"),
-        ("a:b/c d?e#f%2F", "b/c d?e#f%2F"),
-        ("a:é", "é"),
-    ] {
+    for (text, key) in [("a:k", "k"), ("a:b:c", "b:c"), ("a::", ":"), ("a:b/c d?e#f%2F", "b/c d?e#f%2F"), ("a:é", "é")]
+    {
         assert_eq!(run(&home, &["claim", text]).await.exit, 0, "{text}");
         let stored = home.stored().await;
         assert_eq!((stored.len(), &stored[0]["key"]), (1, &json!(key)), "{text}");
         let read = run(&home, &["get", text, "--json"]).await;
         assert_eq!((read.exit, &read.json()["key"]), (0, &json!(key)), "{text}");
         let forgotten = run(&home, &["forget", text, "--json"]).await;
-        assert_eq!(
-            (forgotten.exit, &forgotten.json()["existed"]),
-            (0, &json!(true)),
-            "{text}"
-        );
+        assert_eq!((forgotten.exit, &forgotten.json()["existed"]), (0, &json!(true)), "{text}");
     }
     // A route's namespace has a colon of its own.
     let read = run(&home, &["get", "route:stripe:evt_1", "--json"]).await;
@@ -317,10 +221,7 @@ async fn a_daemon_that_cannot_be_reached_is_69() {
         for args in rows {
             let said = run_in(dir.path(), &[("ONCED_API", api)], args).await;
             assert_eq!(said.exit, 69, "{args:?} at {api}: {said:?}");
-            assert!(
-                said.out.is_empty() && said.err.contains("cannot be reached"),
-                "{said:?}"
-            );
+            assert!(said.out.is_empty() && said.err.contains("cannot be reached"), "{said:?}");
         }
     }
 }
@@ -366,11 +267,7 @@ async fn a_token_comes_from_a_file_and_is_never_printed() {
     ));
     let home = house.start().await;
     let url = format!("http://{}", home.tcp);
-    let (good, wrong, two_lines) = (
-        good.to_str().unwrap(),
-        wrong.to_str().unwrap(),
-        two_lines.to_str().unwrap(),
-    );
+    let (good, wrong, two_lines) = (good.to_str().unwrap(), wrong.to_str().unwrap(), two_lines.to_str().unwrap());
     let rows: [(&[&str], i32, &str); 6] = [
         (&["claim", "a:k", "--token-file", good], 0, "claimed"),
         (&["claim", "a:k", "--token-file", wrong], 1, "bearer token"),
@@ -383,10 +280,7 @@ async fn a_token_comes_from_a_file_and_is_never_printed() {
         let said = run_in(Path::new("/"), &[("ONCED_API", &url)], args).await;
         assert_eq!(said.exit, exit, "{args:?}: {said:?}");
         assert!(said.out.contains(says) || said.err.contains(says), "{args:?}: {said:?}");
-        assert!(
-            !said.out.contains(secret) && !said.err.contains(secret),
-            "{args:?}: {said:?}"
-        );
+        assert!(!said.out.contains(secret) && !said.err.contains(secret), "{args:?}: {said:?}");
     }
     let variables = [("ONCED_API", &*url), ("ONCED_TOKEN_FILE", good)];
     assert_eq!(run_in(Path::new("/"), &variables, &["get", "a:k"]).await.exit, 0);
@@ -439,19 +333,11 @@ async fn an_answer_that_is_none_of_ours_is_a_failure() {
         "SSH-2.0-OpenSSH\r\n".to_owned(),
     ] {
         let url = impostor(answer.clone()).await;
-        for args in [
-            &["claim", "a:k"][..],
-            &["claim", "a:k", "--json"],
-            &["get", "a:k"],
-            &["status"],
-        ] {
+        for args in [&["claim", "a:k"][..], &["claim", "a:k", "--json"], &["get", "a:k"], &["status"]] {
             let said = run_in(Path::new("/"), &[("ONCED_API", &url)], args).await;
             assert_eq!(said.exit, 1, "{args:?}, {answer:?}: {said:?}");
             let is_status = args == ["status"];
-            assert!(
-                is_status || (said.out.is_empty() && !said.err.is_empty()),
-                "{args:?}, {answer:?}: {said:?}"
-            );
+            assert!(is_status || (said.out.is_empty() && !said.err.is_empty()), "{args:?}, {answer:?}: {said:?}");
         }
     }
 }
@@ -459,17 +345,11 @@ async fn an_answer_that_is_none_of_ours_is_a_failure() {
 #[tokio::test]
 async fn status_of_a_daemon_that_is_not_ready_is_a_failure_with_its_reasons() {
     let body = "{\"ready\":false,\"reasons\":[\"stopping\",\"store: disk_full\"]}";
-    let answer = format!(
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
+    let answer = format!("HTTP/1.1 503 Service Unavailable\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let url = impostor(answer).await;
     let said = run_in(Path::new("/"), &[("ONCED_API", &url)], &["status"]).await;
     assert_eq!(said.exit, 1, "{said:?}");
-    assert!(
-        said.out.starts_with("not well: stopping, store: disk_full\n"),
-        "{said:?}"
-    );
+    assert!(said.out.starts_with("not well: stopping, store: disk_full\n"), "{said:?}");
     let json = run_in(Path::new("/"), &[("ONCED_API", &url)], &["status", "--json"]).await;
     assert_eq!((json.exit, json.out.trim()), (1, body));
 }

@@ -53,10 +53,7 @@ impl House {
 
     /// The same house with other lines of `[api]`.
     pub(crate) fn with_api(self, api: &str) -> Self {
-        Self {
-            api: api.to_owned(),
-            ..self
-        }
+        Self { api: api.to_owned(), ..self }
     }
 
     /// Writes a file into the directory and says where it is.
@@ -77,17 +74,10 @@ impl House {
         let none: [(std::ffi::OsString, std::ffi::OsString); 0] = [];
         let environment = Environment::new(none);
         let config = config::parse(&text, Path::new("test.toml"), &environment).unwrap();
-        let surroundings = Surroundings {
-            source: Source::manual(&self.time),
-            real_sync: false,
-        };
+        let surroundings = Surroundings { source: Source::manual(&self.time), real_sync: false };
         let _no_child_begins = DESCRIPTORS.read().await;
         let daemon = Daemon::start(config, surroundings).await.unwrap();
-        Home {
-            tcp: daemon.bound().api[0].clone(),
-            socket: daemon.bound().socket.clone().unwrap(),
-            daemon,
-        }
+        Home { tcp: daemon.bound().api[0].clone(), socket: daemon.bound().socket.clone().unwrap(), daemon }
     }
 
     pub(crate) fn advance_ms(&self, millis: u64) {
@@ -251,14 +241,8 @@ impl Connection {
         in_time(async {
             let head = self.head().await;
             let (status, headers) = parse_head(&head);
-            let mut answer = Answer {
-                status,
-                headers,
-                body: Vec::new(),
-            };
-            let length = answer
-                .header("content-length")
-                .map_or(0, |length| length.parse().unwrap());
+            let mut answer = Answer { status, headers, body: Vec::new() };
+            let length = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
             answer.body = vec![0; length];
             self.0.read_exact(&mut answer.body).await.unwrap();
             answer
@@ -304,11 +288,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut values = self
-            .headers
-            .iter()
-            .filter(|(known, _)| known == name)
-            .map(|(_, value)| value);
+        let mut values = self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value);
         let value = values.next();
         assert_eq!(values.next(), None, "{name} comes once");
         value.map(String::as_str)
@@ -324,27 +304,17 @@ impl Answer {
 
     /// What a command came to.
     pub(crate) fn outcome(&self) -> String {
-        self.json()["outcome"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{}", self.text()))
-            .to_owned()
+        self.json()["outcome"].as_str().unwrap_or_else(|| panic!("{}", self.text())).to_owned()
     }
 
     /// The code of a problem; everything that all problems have in common is checked.
     pub(crate) fn problem(&self) -> String {
-        assert_eq!(
-            self.header("content-type"),
-            Some("application/problem+json"),
-            "{self:?}"
-        );
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
         let json = self.json();
         assert_eq!(json["status"], self.status, "{json}");
         let title = StatusCode::from_u16(self.status).unwrap().canonical_reason();
         assert_eq!(json["title"].as_str(), title, "{json}");
-        assert!(
-            json["detail"].as_str().is_some_and(|detail| !detail.is_empty()),
-            "{json}"
-        );
+        assert!(json["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{json}");
         json["code"].as_str().unwrap().to_owned()
     }
 }

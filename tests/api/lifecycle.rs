@@ -18,35 +18,17 @@ async fn a_holder_that_died_holds_the_key_until_its_deadline_and_no_longer() {
             home = house.start().await;
         }
         let busy = home.claim("k", json!({})).await;
-        assert_eq!(
-            (busy.status, busy.outcome().as_str()),
-            (409, "in_progress"),
-            "restarts: {restarts}"
-        );
-        assert_eq!(
-            busy.json()["retry_after_ms"],
-            2_000,
-            "the original deadline, restarts: {restarts}"
-        );
+        assert_eq!((busy.status, busy.outcome().as_str()), (409, "in_progress"), "restarts: {restarts}");
+        assert_eq!(busy.json()["retry_after_ms"], 2_000, "the original deadline, restarts: {restarts}");
         assert_eq!(busy.json()["expires_at"], rfc3339(START_MS + 3_000));
         house.advance_ms(1_999);
-        assert_eq!(
-            home.claim("k", json!({})).await.outcome(),
-            "in_progress",
-            "restarts: {restarts}"
-        );
+        assert_eq!(home.claim("k", json!({})).await.outcome(), "in_progress", "restarts: {restarts}");
         house.advance_ms(1);
         let second = home.claim("k", json!({})).await.json();
         assert_eq!(second["outcome"], "claimed", "restarts: {restarts}");
         assert_ne!(second["token"], first["token"]);
-        assert_eq!(
-            (&second["attempt"], &second["previous"]),
-            (&json!(2), &json!("expired"))
-        );
-        assert!(
-            second["fence"].as_u64() > first["fence"].as_u64(),
-            "the fence rises over restarts"
-        );
+        assert_eq!((&second["attempt"], &second["previous"]), (&json!(2), &json!("expired")));
+        assert!(second["fence"].as_u64() > first["fence"].as_u64(), "the fence rises over restarts");
         home.daemon.stop().await.unwrap();
     }
 }
@@ -61,28 +43,15 @@ async fn work_that_outlives_its_claim_lands_and_is_told_that_it_overran() {
     assert_eq!(home.claim("k", json!({ "token": THEIRS })).await.outcome(), "claimed");
     house.advance_ms(1_500);
     let late = home.confirm("k", json!({ "token": OURS })).await;
-    assert_eq!(
-        (late.outcome().as_str(), &late.json()["overrun"]),
-        ("confirmed", &json!(true))
-    );
-    assert_eq!(
-        home.claim("k", json!({})).await.outcome(),
-        "done",
-        "a third run is stopped"
-    );
+    assert_eq!((late.outcome().as_str(), &late.json()["overrun"]), ("confirmed", &json!(true)));
+    assert_eq!(home.claim("k", json!({})).await.outcome(), "done", "a third run is stopped");
     house.advance_ms(1_000);
     let own = home.confirm("k", json!({ "token": THEIRS })).await;
     assert_eq!((own.status, own.outcome().as_str()), (200, "confirmed"));
     let release = home.release("k", THEIRS).await;
     assert_eq!((release.status, release.outcome().as_str()), (409, "done"));
     let metrics = home.ask(&bare("GET", "/metrics")).await;
-    assert!(
-        metrics
-            .text()
-            .contains("onced_late_confirms_total{namespace=\"a\"} 1\n"),
-        "{}",
-        metrics.text()
-    );
+    assert!(metrics.text().contains("onced_late_confirms_total{namespace=\"a\"} 1\n"), "{}", metrics.text());
     home.daemon.stop().await.unwrap();
 }
 
@@ -94,23 +63,13 @@ async fn work_that_takes_longer_extends_its_claim_and_keeps_others_out() {
     home.claim("k", json!({ "token": OURS, "processing_ttl": "2s" })).await;
     house.advance_ms(1_000);
     let extended = home.extend("k", json!({ "token": OURS, "processing_ttl": "5s" })).await;
-    assert_eq!(
-        extended.json()["expires_at"],
-        rfc3339(START_MS + 6_000),
-        "from now, not on top"
-    );
+    assert_eq!(extended.json()["expires_at"], rfc3339(START_MS + 6_000), "from now, not on top");
     house.advance_ms(1_500);
-    assert_eq!(
-        home.claim("k", json!({ "token": THEIRS })).await.outcome(),
-        "in_progress"
-    );
+    assert_eq!(home.claim("k", json!({ "token": THEIRS })).await.outcome(), "in_progress");
     home.daemon.stop().await.unwrap();
     home = house.start().await;
     house.advance_ms(3_499);
-    assert_eq!(
-        home.claim("k", json!({ "token": THEIRS })).await.outcome(),
-        "in_progress"
-    );
+    assert_eq!(home.claim("k", json!({ "token": THEIRS })).await.outcome(), "in_progress");
     house.advance_ms(1);
     assert_eq!(home.claim("k", json!({ "token": THEIRS })).await.outcome(), "claimed");
     home.daemon.stop().await.unwrap();
@@ -127,20 +86,14 @@ async fn a_late_release_does_not_free_somebody_elses_claim() {
     assert_eq!(home.claim("k", theirs).await.outcome(), "claimed");
     house.advance_ms(500);
     let before = home.get("/a/k").await.json();
-    for late in [
-        home.release("k", OURS).await,
-        home.extend("k", json!({ "token": OURS })).await,
-    ] {
+    for late in [home.release("k", OURS).await, home.extend("k", json!({ "token": OURS })).await] {
         assert_eq!((late.status, late.outcome().as_str()), (409, "not_holder"));
     }
     assert_eq!(home.get("/a/k").await.json(), before, "nothing has changed");
     house.advance_ms(100);
     assert_eq!(home.claim("k", json!({})).await.outcome(), "in_progress");
     let confirmed = home.confirm("k", json!({ "token": THEIRS })).await.json();
-    assert_eq!(
-        (&confirmed["outcome"], &confirmed["overrun"]),
-        (&json!("confirmed"), &json!(false))
-    );
+    assert_eq!((&confirmed["outcome"], &confirmed["overrun"]), (&json!("confirmed"), &json!(false)));
     home.daemon.stop().await.unwrap();
 }
 
@@ -149,24 +102,14 @@ async fn a_late_release_does_not_free_somebody_elses_claim() {
 async fn a_claim_without_any_optional_field_excludes_as_well_as_one_with_all() {
     let house = House::with("loopback = \"operate\"", "[defaults]\nprocessing_ttl = \"60s\"");
     let mut home = house.start().await;
-    let options = [
-        ("token", OURS),
-        ("processing_ttl", "60s"),
-        ("fingerprint", "one"),
-        ("owner", "billing"),
-        ("wait", "1s"),
-    ];
+    let options =
+        [("token", OURS), ("processing_ttl", "60s"), ("fingerprint", "one"), ("owner", "billing"), ("wait", "1s")];
     let keys: Vec<_> = (0..1 << options.len()).map(|set| format!("k{set}")).collect();
     for (set, key) in keys.iter().enumerate() {
         let chosen = options.iter().enumerate().filter(|(bit, _)| set & (1 << bit) != 0);
-        let fields: serde_json::Map<_, _> = chosen
-            .map(|(_, (name, value))| ((*name).to_owned(), Value::from(*value)))
-            .collect();
-        assert_eq!(
-            home.claim(key, fields.clone().into()).await.outcome(),
-            "claimed",
-            "{fields:?}"
-        );
+        let fields: serde_json::Map<_, _> =
+            chosen.map(|(_, (name, value))| ((*name).to_owned(), Value::from(*value))).collect();
+        assert_eq!(home.claim(key, fields.clone().into()).await.outcome(), "claimed", "{fields:?}");
     }
     house.advance_ms(10);
     for restart in [false, true] {
@@ -176,11 +119,7 @@ async fn a_claim_without_any_optional_field_excludes_as_well_as_one_with_all() {
             house.advance_ms(59_989);
         }
         for key in &keys {
-            assert_eq!(
-                home.claim(key, json!({})).await.outcome(),
-                "in_progress",
-                "{key}, restart: {restart}"
-            );
+            assert_eq!(home.claim(key, json!({})).await.outcome(), "in_progress", "{key}, restart: {restart}");
         }
     }
     house.advance_ms(1);
@@ -214,10 +153,7 @@ async fn a_released_key_can_be_claimed_at_once_by_exactly_one_of_twenty() {
     }
     outcomes.sort();
     assert_eq!(outcomes[0], "claimed");
-    assert!(
-        outcomes[1..].iter().all(|outcome| outcome == "in_progress"),
-        "{outcomes:?}"
-    );
+    assert!(outcomes[1..].iter().all(|outcome| outcome == "in_progress"), "{outcomes:?}");
     std::sync::Arc::into_inner(home).unwrap().daemon.stop().await.unwrap();
 }
 
@@ -231,30 +167,19 @@ async fn nothing_that_comes_late_reopens_a_finished_key_or_moves_its_end() {
         ("claim", json!({ "token": OURS }), "done"),
         ("release", json!({ "token": OURS }), "done"),
         ("extend", json!({ "token": OURS, "processing_ttl": "24h" }), "done"),
-        (
-            "confirm",
-            json!({ "token": OURS, "confirmed_ttl": "1s", "result": "late" }),
-            "confirmed",
-        ),
+        ("confirm", json!({ "token": OURS, "confirmed_ttl": "1s", "result": "late" }), "confirmed"),
         ("confirm", json!({ "confirmed_ttl": "90d" }), "confirmed"),
     ];
     // Each of them may come first: every rotation.
     for first in 0..late.len() {
         let key = format!("k{first}");
         home.claim(&key, json!({ "token": OURS })).await;
-        home.confirm(&key, json!({ "token": OURS, "confirmed_ttl": "1h", "result": "first" }))
-            .await;
+        home.confirm(&key, json!({ "token": OURS, "confirmed_ttl": "1h", "result": "first" })).await;
         let finished = home.get(&format!("/a/{key}")).await.json();
-        assert_eq!(
-            (&finished["state"], &finished["result"]),
-            (&json!("done"), &json!("first"))
-        );
+        assert_eq!((&finished["state"], &finished["result"]), (&json!("done"), &json!("first")));
         for (verb, fields, outcome) in late.iter().cycle().skip(first).take(late.len()) {
             house.advance_ms(100);
-            let answer = home
-                .post(&format!("/v1/{verb}"), &on(&key, fields.clone()))
-                .await
-                .json();
+            let answer = home.post(&format!("/v1/{verb}"), &on(&key, fields.clone())).await.json();
             assert_eq!(answer["outcome"], *outcome, "{verb} {fields}");
             assert_eq!(answer["expires_at"], finished["expires_at"], "{verb} {fields}");
             assert_eq!(home.get(&format!("/a/{key}")).await.json(), finished, "{verb} {fields}");
@@ -277,10 +202,7 @@ async fn polling_does_not_lengthen_the_window_and_its_end_lets_exactly_one_in() 
     }
     assert!(outcomes[..20].iter().all(|outcome| outcome == "done"), "{outcomes:?}");
     assert_eq!(outcomes[20], "claimed", "{outcomes:?}");
-    assert!(
-        outcomes[21..].iter().all(|outcome| outcome == "in_progress"),
-        "{outcomes:?}"
-    );
+    assert!(outcomes[21..].iter().all(|outcome| outcome == "in_progress"), "{outcomes:?}");
     home.daemon.stop().await.unwrap();
 }
 
@@ -289,20 +211,11 @@ async fn polling_does_not_lengthen_the_window_and_its_end_lets_exactly_one_in() 
 async fn what_was_answered_is_remembered_over_a_restart() {
     let house = House::new();
     let mut home = house.start().await;
-    home.claim(
-        "done",
-        json!({ "token": OURS, "fingerprint": "one", "owner": "billing" }),
-    )
-    .await;
-    home.confirm(
-        "done",
-        json!({ "token": OURS, "confirmed_ttl": "1h", "result": { "n": 1 } }),
-    )
-    .await;
+    home.claim("done", json!({ "token": OURS, "fingerprint": "one", "owner": "billing" })).await;
+    home.confirm("done", json!({ "token": OURS, "confirmed_ttl": "1h", "result": { "n": 1 } })).await;
     home.claim("free", json!({ "token": OURS })).await;
     home.release("free", OURS).await;
-    home.claim("held", json!({ "token": OURS, "processing_ttl": "1h" }))
-        .await;
+    home.claim("held", json!({ "token": OURS, "processing_ttl": "1h" })).await;
     let before = home.stored().await;
     let claim = json!({ "token": OURS, "processing_ttl": "5s" });
     let repeated = home.claim("held", claim.clone()).await.json();
@@ -311,18 +224,10 @@ async fn what_was_answered_is_remembered_over_a_restart() {
         home = house.start().await;
         assert_eq!(home.stored().await, before, "round {round}");
         let done = home.claim("done", json!({})).await.json();
-        assert_eq!(
-            (&done["outcome"], &done["result"]),
-            (&json!("done"), &json!({ "n": 1 })),
-            "round {round}"
-        );
+        assert_eq!((&done["outcome"], &done["result"]), (&json!("done"), &json!({ "n": 1 })), "round {round}");
         let mismatch = home.claim("done", json!({ "fingerprint": "two" })).await;
         assert_eq!(mismatch.outcome(), "mismatch", "round {round}");
-        assert_eq!(
-            home.claim("held", claim.clone()).await.json(),
-            repeated,
-            "round {round}"
-        );
+        assert_eq!(home.claim("held", claim.clone()).await.json(), repeated, "round {round}");
     }
     let again = home.claim("free", json!({})).await.json();
     assert_eq!((&again["attempt"], &again["previous"]), (&json!(2), &json!("released")));
@@ -345,29 +250,17 @@ async fn time_passes_while_the_daemon_is_down_whatever_the_wall_clock_says() {
         house.time.step_wall(step_ms);
         house.advance_ms(advance_ms);
         home = house.start().await;
-        assert_eq!(
-            home.claim("k", json!({ "processing_ttl": "10s" })).await.outcome(),
-            outcome,
-            "{step_ms}"
-        );
+        assert_eq!(home.claim("k", json!({ "processing_ttl": "10s" })).await.outcome(), outcome, "{step_ms}");
     }
     home.daemon.stop().await.unwrap();
     house.time.reboot("boot-2");
     home = house.start().await;
-    assert_eq!(
-        home.claim("k", json!({})).await.outcome(),
-        "in_progress",
-        "no time has passed"
-    );
+    assert_eq!(home.claim("k", json!({})).await.outcome(), "in_progress", "no time has passed");
     home.daemon.stop().await.unwrap();
     house.time.reboot("boot-3");
     house.time.step_wall(10_000);
     home = house.start().await;
-    assert_eq!(
-        home.claim("k", json!({})).await.outcome(),
-        "claimed",
-        "the wall clock says so"
-    );
+    assert_eq!(home.claim("k", json!({})).await.outcome(), "claimed", "the wall clock says so");
     home.daemon.stop().await.unwrap();
 }
 
@@ -408,11 +301,7 @@ async fn a_byte_limit_decides_which_keys_are_taken_and_every_spelling_is_its_own
     ];
     for key in &taken {
         let claimed = home.claim(key, json!({})).await;
-        assert_eq!(
-            (claimed.status, &claimed.json()["attempt"]),
-            (201, &json!(1)),
-            "{key:?}"
-        );
+        assert_eq!((claimed.status, &claimed.json()["attempt"]), (201, &json!(1)), "{key:?}");
     }
     let refused = [
         long(0),
@@ -427,20 +316,11 @@ async fn a_byte_limit_decides_which_keys_are_taken_and_every_spelling_is_its_own
     ];
     for key in &refused {
         let answer = home.claim(key, json!({})).await;
-        assert_eq!(
-            (answer.status, answer.problem().as_str()),
-            (400, "invalid_field"),
-            "{key:?}"
-        );
+        assert_eq!((answer.status, answer.problem().as_str()), (400, "invalid_field"), "{key:?}");
     }
     home.daemon.stop().await.unwrap();
     home = house.start().await;
-    let stored: Vec<_> = home
-        .stored()
-        .await
-        .iter()
-        .map(|claim| claim["key"].as_str().unwrap().to_owned())
-        .collect();
+    let stored: Vec<_> = home.stored().await.iter().map(|claim| claim["key"].as_str().unwrap().to_owned()).collect();
     assert_eq!(stored.len(), taken.len());
     assert!(taken.iter().all(|key| stored.contains(key)), "byte for byte");
     home.daemon.stop().await.unwrap();

@@ -10,10 +10,7 @@ async fn samples(home: &super::harness::Home) -> Vec<String> {
     let answer = home.ask(&bare("GET", "/metrics")).await;
     assert_eq!(answer.status, 200);
     let content_type = answer.header("content-type").unwrap();
-    assert!(
-        content_type.starts_with("application/openmetrics-text; version=1.0.0"),
-        "{content_type}"
-    );
+    assert!(content_type.starts_with("application/openmetrics-text; version=1.0.0"), "{content_type}");
     assert!(answer.text().ends_with("# EOF\n"), "{}", answer.text());
     answer.text().lines().map(str::to_owned).collect()
 }
@@ -36,26 +33,14 @@ async fn metrics_have_their_fixed_names_and_labels() {
     until(|| home.daemon.metrics().render().contains("onced_store_records{")).await;
     let samples = samples(&home).await;
     let with = |outcome: &str| format!("onced_claims_total{{namespace=\"a\",outcome=\"{outcome}\"}} 1");
-    let outcomes = [
-        "claimed",
-        "in_progress",
-        "mismatch",
-        "extended",
-        "not_holder",
-        "released",
-        "confirmed",
-        "done",
-        "forgotten",
-    ];
+    let outcomes =
+        ["claimed", "in_progress", "mismatch", "extended", "not_holder", "released", "confirmed", "done", "forgotten"];
     for outcome in outcomes {
         assert!(samples.contains(&with(outcome)), "{outcome} in {samples:#?}");
     }
     let late = "onced_late_confirms_total{namespace=\"a\"} 1".to_owned();
     assert!(samples.contains(&late), "{samples:#?}");
-    let claims = samples
-        .iter()
-        .filter(|line| line.starts_with("onced_claims_total{"))
-        .count();
+    let claims = samples.iter().filter(|line| line.starts_with("onced_claims_total{")).count();
     assert_eq!(claims, outcomes.len(), "what was refused counts as nothing");
     for begin in [
         "onced_store_records{state=\"held\"} ",
@@ -70,20 +55,14 @@ async fn metrics_have_their_fixed_names_and_labels() {
         "onced_config_loaded_seconds 1800000000",
         concat!("onced_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
     ] {
-        assert!(
-            samples.iter().any(|line| line.starts_with(begin)),
-            "{begin} in {samples:#?}"
-        );
+        assert!(samples.iter().any(|line| line.starts_with(begin)), "{begin} in {samples:#?}");
     }
     home.daemon.stop().await.unwrap();
 }
 
 async fn document(home: &super::harness::Home) -> Value {
     let answer = home.ask(&bare("GET", "/openapi.json")).await;
-    assert_eq!(
-        (answer.status, answer.header("content-type")),
-        (200, Some("application/json"))
-    );
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
     answer.json()
 }
 
@@ -91,9 +70,7 @@ async fn document(home: &super::harness::Home) -> Value {
 fn resolved<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
     while let Some(reference) = schema["$ref"].as_str() {
         let pointer = reference.strip_prefix('#').unwrap();
-        schema = document
-            .pointer(pointer)
-            .unwrap_or_else(|| panic!("{reference} leads nowhere"));
+        schema = document.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"));
     }
     schema
 }
@@ -132,10 +109,7 @@ fn misfit(document: &Value, schema: &Value, value: &Value) -> Option<String> {
         return Some(why);
     }
     for (word, least, most) in [("oneOf", 1, 1), ("anyOf", 1, usize::MAX)] {
-        let fitting = parts(word)
-            .iter()
-            .filter(|part| misfit(document, part, value).is_none())
-            .count();
+        let fitting = parts(word).iter().filter(|part| misfit(document, part, value).is_none()).count();
         if !parts(word).is_empty() && !(least..=most).contains(&fitting) {
             return Some(format!("{fitting} of {word} fit {value}"));
         }
@@ -145,12 +119,7 @@ fn misfit(document: &Value, schema: &Value, value: &Value) -> Option<String> {
     }
     let types: Vec<_> = match &schema["type"] {
         Value::String(one) => vec![one.as_str()],
-        several => several
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect(),
+        several => several.as_array().into_iter().flatten().filter_map(Value::as_str).collect(),
     };
     let fits = |name: &&str| match *name {
         "object" => value.is_object(),
@@ -166,18 +135,12 @@ fn misfit(document: &Value, schema: &Value, value: &Value) -> Option<String> {
         return Some(format!("{value} is not {types:?}"));
     }
     if value.is_object() {
-        let missing = parts("required")
-            .iter()
-            .find(|name| value.get(name.as_str().unwrap()).is_none());
+        let missing = parts("required").iter().find(|name| value.get(name.as_str().unwrap()).is_none());
         if let Some(missing) = missing {
             return Some(format!("{value} lacks {missing}"));
         }
         let known = |name: &str| schema["properties"].get(name).is_some();
-        let odd = value
-            .as_object()
-            .into_iter()
-            .flat_map(|object| object.keys())
-            .find(|name| !known(name));
+        let odd = value.as_object().into_iter().flat_map(|object| object.keys()).find(|name| !known(name));
         if let Some(odd) = odd.filter(|_| schema["additionalProperties"] == false) {
             return Some(format!("{odd} is not known"));
         }
@@ -189,9 +152,7 @@ fn misfit(document: &Value, schema: &Value, value: &Value) -> Option<String> {
         }
     }
     let items = value.as_array().into_iter().flatten();
-    items
-        .filter(|_| schema.get("items").is_some())
-        .find_map(|item| misfit(document, &schema["items"], item))
+    items.filter(|_| schema.get("items").is_some()).find_map(|item| misfit(document, &schema["items"], item))
 }
 
 /// The schema of an answer: that of its status, or of its class.
@@ -203,9 +164,7 @@ fn described<'a>(operation: &'a Value, status: u16, content_type: &str) -> &'a V
     match response.get("content") {
         Some(content) => {
             let media = content_type.split(';').next().unwrap();
-            &content
-                .get(media)
-                .unwrap_or_else(|| panic!("{media} is not described in {content}"))["schema"]
+            &content.get(media).unwrap_or_else(|| panic!("{media} is not described in {content}"))["schema"]
         }
         None => &Value::Null,
     }
@@ -216,11 +175,7 @@ async fn the_document_is_openapi_3_1_and_every_path_of_it_answers() {
     let house = House::new();
     let home = house.start().await;
     let document = document(&home).await;
-    assert!(
-        document["openapi"].as_str().unwrap().starts_with("3.1"),
-        "{}",
-        document["openapi"]
-    );
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"), "{}", document["openapi"]);
     assert_eq!(document["info"]["title"], "onced");
     let mut described = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -229,11 +184,7 @@ async fn the_document_is_openapi_3_1_and_every_path_of_it_answers() {
             let path = path.replace("{namespace}", "a").replace("{key}", "k");
             let answer = home.ask(&bare(&method.to_uppercase(), &path)).await;
             assert_ne!(answer.status, 405, "{method} {path}");
-            assert!(
-                answer.status != 404 || answer.problem() == "absent",
-                "{method} {path}: {}",
-                answer.text()
-            );
+            assert!(answer.status != 404 || answer.problem() == "absent", "{method} {path}: {}", answer.text());
             assert!(answer.status < 500, "{method} {path}");
         }
     }
@@ -284,12 +235,7 @@ async fn answers_of_every_kind_fit_their_schema() {
         ("POST", "/v1/confirm", on("k", json!({ "colour": 1 })), 400),
         ("POST", "/v1/claim", on("k", json!({})), 200),
         ("POST", "/v1/release", on("k", json!({ "token": OURS })), 409),
-        (
-            "POST",
-            "/v1/batch",
-            json!({ "commands": [{ "command": "claim", "namespace": "a", "key": "l" }] }),
-            200,
-        ),
+        ("POST", "/v1/batch", json!({ "commands": [{ "command": "claim", "namespace": "a", "key": "l" }] }), 200),
         ("POST", "/v1/batch", json!({ "commands": verbs }), 200),
         ("POST", "/v1/batch", json!({ "commands": [] }), 400),
         ("GET", "/v1/claims?limit=1", Value::Null, 200),
@@ -305,18 +251,10 @@ async fn answers_of_every_kind_fit_their_schema() {
     let mut outcomes = BTreeSet::new();
     for (method, path, body, status) in rows {
         let what = format!("{method} {path} {body}");
-        let request = if body.is_null() {
-            bare(method, path)
-        } else {
-            post(path, &body.to_string())
-        };
+        let request = if body.is_null() { bare(method, path) } else { post(path, &body.to_string()) };
         let answer = home.ask(&request).await;
         assert_eq!(answer.status, status, "{what}: {}", answer.text());
-        let pattern = if path.starts_with("/v1/claims/") {
-            "/v1/claims/{namespace}/{key}"
-        } else {
-            path
-        };
+        let pattern = if path.starts_with("/v1/claims/") { "/v1/claims/{namespace}/{key}" } else { path };
         let pattern = pattern.split('?').next().unwrap();
         let operation = &document["paths"][pattern][method.to_lowercase()];
         let schema = described(operation, status, answer.header("content-type").unwrap());
@@ -346,12 +284,9 @@ async fn an_answer_with_a_field_missing_or_wrong_does_not_fit() {
     let schema = described(&document["paths"]["/v1/claim"]["post"], 201, "application/json");
     let good = home.claim("k", json!({})).await.json();
     assert_eq!(misfit(&document, schema, &good), None);
-    for (field, wrong) in [
-        ("token", json!(5)),
-        ("attempt", json!("1")),
-        ("previous", json!("lost")),
-        ("outcome", json!("x")),
-    ] {
+    for (field, wrong) in
+        [("token", json!(5)), ("attempt", json!("1")), ("previous", json!("lost")), ("outcome", json!("x"))]
+    {
         let mut bad = good.clone();
         bad[field] = wrong;
         assert!(misfit(&document, schema, &bad).is_some(), "{field}");
@@ -365,15 +300,9 @@ async fn an_answer_with_a_field_missing_or_wrong_does_not_fit() {
 async fn a_daemon_is_live_and_ready_and_says_so() {
     let house = House::new();
     let home = house.start().await;
-    assert_eq!(
-        home.ask(&bare("GET", "/healthz")).await.json(),
-        json!({ "status": "ok" })
-    );
+    assert_eq!(home.ask(&bare("GET", "/healthz")).await.json(), json!({ "status": "ok" }));
     let ready = home.ask(&bare("GET", "/readyz")).await;
-    assert_eq!(
-        (ready.status, ready.json()),
-        (200, json!({ "ready": true, "reasons": [] }))
-    );
+    assert_eq!((ready.status, ready.json()), (200, json!({ "ready": true, "reasons": [] })));
     home.daemon.stop().await.unwrap();
 }
 
@@ -393,10 +322,7 @@ async fn a_daemon_that_stops_is_not_ready_and_says_why() {
     tokio::task::yield_now().await;
     late.send("Host: localhost\r\n\r\n").await;
     let answer = late.answer().await;
-    assert_eq!(
-        (answer.status, answer.json()),
-        (503, json!({ "ready": false, "reasons": ["stopping"] }))
-    );
+    assert_eq!((answer.status, answer.json()), (503, json!({ "ready": false, "reasons": ["stopping"] })));
     assert_eq!(answer.header("connection"), Some("close"));
     live.send("Host: localhost\r\n\r\n").await;
     assert_eq!(live.answer().await.status, 200, "it lives while it stops");

@@ -15,11 +15,7 @@ use super::harness::{Home, House, OURS, START_MS, THEIRS, bare, rfc3339};
 /// Puts a claim into a namespace that no caller may name: as the proxy does.
 async fn claim_for_route(home: &Home, namespace: &str, id: &str) {
     let key = Key::new(&Namespace::parse_any(namespace).unwrap(), id).unwrap();
-    home.daemon
-        .ledger()
-        .ask(key, Ask::Claim(AskClaim::default()))
-        .await
-        .unwrap();
+    home.daemon.ledger().ask(key, Ask::Claim(AskClaim::default())).await.unwrap();
 }
 
 #[tokio::test]
@@ -33,10 +29,7 @@ async fn a_claim_is_read_back_in_each_state_and_never_with_its_token() {
     home.claim("k", fields).await;
     house.advance_ms(1_000);
     let held = home.get("/a/k").await;
-    assert_eq!(
-        (held.status, held.header("content-type")),
-        (200, Some("application/json"))
-    );
+    assert_eq!((held.status, held.header("content-type")), (200, Some("application/json")));
     let expected = json!({
         "namespace": "a", "key": "k", "state": "held", "attempt": 1, "claimed_at": rfc3339(START_MS),
         "expires_at": rfc3339(START_MS + 10_000), "owner": "billing", "degraded": false,
@@ -52,8 +45,7 @@ async fn a_claim_is_read_back_in_each_state_and_never_with_its_token() {
     assert_eq!(home.get("/a/k").await.json(), expected);
 
     home.claim("k", json!({ "token": OURS, "owner": "billing" })).await;
-    home.confirm("k", json!({ "confirmed_ttl": "1h", "result": [1, "two"] }))
-        .await;
+    home.confirm("k", json!({ "confirmed_ttl": "1h", "result": [1, "two"] })).await;
     let done = home.get("/a/k").await;
     let expected = json!({
         "namespace": "a", "key": "k", "state": "done", "attempt": 2, "confirmed_at": rfc3339(START_MS + 1_000),
@@ -61,10 +53,7 @@ async fn a_claim_is_read_back_in_each_state_and_never_with_its_token() {
     });
     assert_eq!(done.json(), expected);
     let listed = home.get("").await;
-    assert_eq!(
-        listed.json(),
-        json!({ "claims": [expected], "next": null, "degraded": false })
-    );
+    assert_eq!(listed.json(), json!({ "claims": [expected], "next": null, "degraded": false }));
     for answer in [held, done, listed] {
         assert!(!answer.text().contains(OURS));
     }
@@ -115,27 +104,15 @@ async fn keys_in_paths_are_percent_decoded_exactly_once() {
     for (key, path) in rows {
         let read = home.get(&format!("/a/{path}")).await;
         assert_eq!(read.status, 200, "{key}: {}", read.text());
-        assert_eq!(
-            (&read.json()["key"], &read.json()["owner"]),
-            (&json!(key), &json!(key)),
-            "{path}"
-        );
+        assert_eq!((&read.json()["key"], &read.json()["owner"]), (&json!(key), &json!(key)), "{path}");
     }
     // A namespace is decoded too.
     assert_eq!(home.get("/%61/a%20b").await.status, 200);
     let distinct: BTreeSet<_> = rows.iter().map(|(key, _)| *key).collect();
     for (count, key) in distinct.iter().enumerate() {
         let path = rows.iter().find(|(one, _)| one == key).unwrap().1;
-        assert_eq!(
-            home.forget(&format!("/a/{path}")).await.json()["existed"],
-            true,
-            "{key}"
-        );
-        assert_eq!(
-            home.stored().await.len(),
-            distinct.len() - count - 1,
-            "{key}: it and no other"
-        );
+        assert_eq!(home.forget(&format!("/a/{path}")).await.json()["existed"], true, "{key}");
+        assert_eq!(home.stored().await.len(), distinct.len() - count - 1, "{key}: it and no other");
     }
     home.daemon.stop().await.unwrap();
 }
@@ -161,17 +138,9 @@ async fn a_path_that_is_no_key_is_a_400_that_names_the_part() {
     ];
     for (path, field, limit) in rows {
         for answer in [home.get(path).await, home.forget(path).await] {
-            assert_eq!(
-                (answer.status, answer.problem().as_str()),
-                (400, "invalid_field"),
-                "{path}"
-            );
+            assert_eq!((answer.status, answer.problem().as_str()), (400, "invalid_field"), "{path}");
             assert_eq!(answer.json()["field"], field, "{path}");
-            assert!(
-                answer.json()["detail"].as_str().unwrap().contains(limit),
-                "{path}: {}",
-                answer.text()
-            );
+            assert!(answer.json()["detail"].as_str().unwrap().contains(limit), "{path}: {}", answer.text());
         }
     }
     assert_eq!(home.stored().await.len(), 1);
@@ -212,18 +181,12 @@ async fn a_list_is_filtered_by_namespace_and_state() {
             // Each was named for its state.
             assert_eq!(claim["key"], claim["state"], "{query}");
             if let Some((_, namespace)) = query.split_once("namespace=") {
-                assert!(
-                    ["a", "ab", "b"].contains(&claim["namespace"].as_str().unwrap()),
-                    "{namespace}"
-                );
+                assert!(["a", "ab", "b"].contains(&claim["namespace"].as_str().unwrap()), "{namespace}");
             }
         }
     }
     let page = home.get("?namespace=ab&state=done").await.json();
-    assert_eq!(
-        (&page["claims"][0]["namespace"], &page["claims"][0]["key"]),
-        (&json!("ab"), &json!("done"))
-    );
+    assert_eq!((&page["claims"][0]["namespace"], &page["claims"][0]["key"]), (&json!("ab"), &json!("done")));
     home.daemon.stop().await.unwrap();
 }
 
@@ -253,18 +216,9 @@ async fn a_list_refuses_what_it_does_not_know_by_name() {
     ];
     for (query, field, limit) in rows {
         let answer = home.get(query).await;
-        assert_eq!(
-            (answer.status, answer.problem().as_str()),
-            (400, "invalid_field"),
-            "{query}: {}",
-            answer.text()
-        );
+        assert_eq!((answer.status, answer.problem().as_str()), (400, "invalid_field"), "{query}: {}", answer.text());
         assert_eq!(answer.json()["field"], field, "{query}");
-        assert!(
-            answer.json()["detail"].as_str().unwrap().contains(limit),
-            "{query}: {}",
-            answer.text()
-        );
+        assert!(answer.json()["detail"].as_str().unwrap().contains(limit), "{query}: {}", answer.text());
     }
     home.daemon.stop().await.unwrap();
 }
@@ -273,10 +227,7 @@ async fn fill(home: &Home, namespace: &str, prefix: &str, count: usize) {
     let claim = |number| json!({ "command": "claim", "namespace": namespace, "key": format!("{prefix}{number:05}") });
     for from in (0..count).step_by(1_000) {
         let commands: Vec<_> = (from..count.min(from + 1_000)).map(claim).collect();
-        assert_eq!(
-            home.post("/v1/batch", &json!({ "commands": commands })).await.status,
-            200
-        );
+        assert_eq!(home.post("/v1/batch", &json!({ "commands": commands })).await.status, 200);
     }
 }
 
@@ -309,21 +260,15 @@ async fn pages_give_each_record_once_while_writers_run() {
                 let commands: Vec<Value> = (0..50)
                     .flat_map(|number: u32| {
                         let stays = format!("stays-{:05}", (round * 50 + number) % 600);
-                        let comes = format!(
-                            "{}-{}-{number}",
-                            ["aaa", "stays-00300-x", "zzz"][number as usize % 3],
-                            round % 10
-                        );
+                        let comes =
+                            format!("{}-{}-{number}", ["aaa", "stays-00300-x", "zzz"][number as usize % 3], round % 10);
                         [
                             json!({ "command": "confirm", "namespace": "a", "key": stays }),
                             json!({ "command": "claim", "namespace": "a", "key": comes }),
                         ]
                     })
                     .collect();
-                assert_eq!(
-                    home.post("/v1/batch", &json!({ "commands": commands })).await.status,
-                    200
-                );
+                assert_eq!(home.post("/v1/batch", &json!({ "commands": commands })).await.status, 200);
                 round += 1;
             }
             round
@@ -344,10 +289,7 @@ async fn pages_give_each_record_once_while_writers_run() {
             }
         }
         assert!(seen.values().all(|times| *times == 1), "limit {limit}");
-        let stayed = seen
-            .keys()
-            .filter(|key| key.starts_with("stays-") && key.len() == 11)
-            .count();
+        let stayed = seen.keys().filter(|key| key.starts_with("stays-") && key.len() == 11).count();
         assert_eq!(stayed, 600, "limit {limit}");
     }
     enough.store(true, Ordering::Relaxed);
@@ -364,11 +306,7 @@ async fn namespaces_of_routes_can_be_read_and_forgotten_but_not_claimed() {
         for namespace in ["route:stripe", "route:", "route:other"] {
             let body = json!({ "namespace": namespace, "key": "evt_1", "token": THEIRS });
             let answer = home.post(&format!("/v1/{verb}"), &body).await;
-            assert_eq!(
-                (answer.status, answer.problem().as_str()),
-                (403, "reserved_namespace"),
-                "{verb} {namespace}"
-            );
+            assert_eq!((answer.status, answer.problem().as_str()), (403, "reserved_namespace"), "{verb} {namespace}");
         }
     }
     let read = home.get("/route:stripe/evt_1").await.json();
@@ -395,14 +333,7 @@ async fn a_cursor_goes_on_within_the_namespace_that_is_asked_for_next() {
     let mut connection = home.connect().await;
     let page = connection.ask(bare("GET", "/v1/claims?limit=2")).await.json();
     let next = page["next"].as_str().unwrap();
-    let rest = connection
-        .ask(bare("GET", &format!("/v1/claims?namespace=bb&after={next}")))
-        .await
-        .json();
-    assert_eq!(
-        rest["claims"].as_array().unwrap().len(),
-        3,
-        "all of them come after the cursor: {rest}"
-    );
+    let rest = connection.ask(bare("GET", &format!("/v1/claims?namespace=bb&after={next}"))).await.json();
+    assert_eq!(rest["claims"].as_array().unwrap().len(), 3, "all of them come after the cursor: {rest}");
     home.daemon.stop().await.unwrap();
 }

@@ -16,17 +16,13 @@ fn waiting(token: &str, wait: &str) -> serde_json::Value {
 async fn a_wait_ends_with_the_claim_the_moment_the_holder_releases() {
     let house = House::new();
     let home = house.start().await;
-    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "10s" }))
-        .await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "10s" })).await;
     let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
     assert_eq!(home.release("k", THEIRS).await.status, 200);
     let answer = waiter.answer().await;
     assert_eq!((answer.status, answer.outcome().as_str()), (201, "claimed"));
     let json = answer.json();
-    assert_eq!(
-        (&json["token"], &json["attempt"], &json["previous"]),
-        (&json!(OURS), &json!(2), &json!("released"))
-    );
+    assert_eq!((&json["token"], &json["attempt"], &json["previous"]), (&json!(OURS), &json!(2), &json!("released")));
     assert_eq!(json["expires_in_ms"], 60_000, "the lifetime runs from the grant");
     // The grant was received, so it stays.
     assert_eq!(home.claim("k", json!({})).await.outcome(), "in_progress");
@@ -37,15 +33,11 @@ async fn a_wait_ends_with_the_claim_the_moment_the_holder_releases() {
 async fn a_wait_ends_with_the_claim_the_moment_the_holder_expires() {
     let house = House::new();
     let home = house.start().await;
-    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "10s" }))
-        .await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "10s" })).await;
     let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
     house.advance_ms(10_000);
     let json = waiter.answer().await.json();
-    assert_eq!(
-        (&json["outcome"], &json["previous"]),
-        (&json!("claimed"), &json!("expired"))
-    );
+    assert_eq!((&json["outcome"], &json["previous"]), (&json!("claimed"), &json!("expired")));
     home.daemon.stop().await.unwrap();
 }
 
@@ -53,11 +45,9 @@ async fn a_wait_ends_with_the_claim_the_moment_the_holder_expires() {
 async fn a_wait_outlives_an_extension_of_the_holder() {
     let house = House::new();
     let home = house.start().await;
-    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "5s" }))
-        .await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "5s" })).await;
     let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
-    home.extend("k", json!({ "token": THEIRS, "processing_ttl": "10s" }))
-        .await;
+    home.extend("k", json!({ "token": THEIRS, "processing_ttl": "10s" })).await;
     let told = home.count("a", "in_progress");
     house.advance_ms(5_000);
     // It looks again at the deadline that it knew, and goes on waiting.
@@ -89,18 +79,13 @@ async fn every_waiter_is_told_done_the_moment_the_holder_confirms() {
 async fn a_wait_that_is_over_ends_in_progress_with_what_is_left() {
     let house = House::new();
     let home = house.start().await;
-    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" }))
-        .await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" })).await;
     // A wait above the maximum of 30 s is taken, and clamped.
     for (wait, ends_ms, left_ms) in [("5s", 5_000, 55_000), ("12h", 30_000, 25_000)] {
         let mut waiter = home.waiter("k", json!({ "wait": wait })).await;
         house.advance_ms(ends_ms);
         let answer = waiter.answer().await;
-        assert_eq!(
-            (answer.status, answer.outcome().as_str()),
-            (409, "in_progress"),
-            "{wait}"
-        );
+        assert_eq!((answer.status, answer.outcome().as_str()), (409, "in_progress"), "{wait}");
         assert_eq!(answer.json()["expires_in_ms"], left_ms, "{wait}");
     }
     home.daemon.stop().await.unwrap();
@@ -110,8 +95,7 @@ async fn a_wait_that_is_over_ends_in_progress_with_what_is_left() {
 async fn a_wait_is_not_over_before_its_time() {
     let house = House::new();
     let home = house.start().await;
-    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" }))
-        .await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" })).await;
     let mut waiter = home.waiter("k", waiting(OURS, "10s")).await;
     house.advance_ms(9_999);
     // Whatever this woke has run by the time that another request is answered.
@@ -134,11 +118,7 @@ async fn who_waits_for_nothing_is_answered_at_once() {
         ("held", other, "mismatch"),
         ("held", json!({ "wait": "0s" }), "in_progress"),
     ] {
-        assert_eq!(
-            home.claim(key, fields.clone()).await.outcome(),
-            outcome,
-            "{key} {fields}"
-        );
+        assert_eq!(home.claim(key, fields.clone()).await.outcome(), outcome, "{key} {fields}");
     }
     home.daemon.stop().await.unwrap();
 }
@@ -148,9 +128,7 @@ async fn of_several_waiters_one_takes_over_and_the_others_go_on_waiting() {
     let house = House::new();
     let home = house.start().await;
     home.claim("k", json!({ "token": THEIRS })).await;
-    let tokens: Vec<_> = (0..3)
-        .map(|number| format!("waiter-0123456789-0123456789-{number}"))
-        .collect();
+    let tokens: Vec<_> = (0..3).map(|number| format!("waiter-0123456789-0123456789-{number}")).collect();
     let mut waiters = Vec::new();
     for token in &tokens {
         waiters.push(home.waiter("k", waiting(token, "20s")).await);
@@ -160,10 +138,7 @@ async fn of_several_waiters_one_takes_over_and_the_others_go_on_waiting() {
     let last = waiters.pop().unwrap();
     for (waiter, token) in waiters.iter_mut().zip(&tokens) {
         let answer = waiter.answer().await;
-        assert_eq!(
-            (answer.outcome().as_str(), &answer.json()["token"]),
-            ("claimed", &json!(token))
-        );
+        assert_eq!((answer.outcome().as_str(), &answer.json()["token"]), ("claimed", &json!(token)));
         home.release("k", token).await;
     }
     let mut last = last;
@@ -175,17 +150,13 @@ async fn of_several_waiters_one_takes_over_and_the_others_go_on_waiting() {
 async fn a_waiter_whose_connection_is_gone_is_skipped_and_the_next_one_has_the_claim() {
     let house = House::new();
     let home = house.start().await;
-    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" }))
-        .await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" })).await;
     let gone = home.waiter("k", waiting("gone-0123456789-0123456789-0", "20s")).await;
     let mut next = home.waiter("k", waiting(OURS, "20s")).await;
     drop(gone);
     home.release("k", THEIRS).await;
     let answer = next.answer().await;
-    assert_eq!(
-        (answer.outcome().as_str(), &answer.json()["token"]),
-        ("claimed", &json!(OURS))
-    );
+    assert_eq!((answer.outcome().as_str(), &answer.json()["token"]), ("claimed", &json!(OURS)));
     home.daemon.stop().await.unwrap();
 }
 
@@ -195,8 +166,7 @@ async fn a_waiter_whose_connection_is_gone_is_skipped_and_the_next_one_has_the_c
 async fn a_grant_that_could_not_be_written_is_released() {
     let house = House::new();
     let home = house.start().await;
-    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" }))
-        .await;
+    home.claim("k", json!({ "token": THEIRS, "processing_ttl": "60s" })).await;
     let waiter = home.waiter("k", waiting("gone-0123456789-0123456789-0", "20s")).await;
     let mut next = home.waiter("k", waiting(OURS, "20s")).await;
     // Asked without a connection, so that this task goes on before the waiter that is called.
@@ -251,17 +221,10 @@ async fn a_daemon_that_stops_does_not_wait_for_waiters_beyond_its_drain() {
     home.claim("k", json!({ "token": THEIRS })).await;
     let mut waiter = home.waiter("k", waiting(OURS, "30s")).await;
     // The drain of this config is a tenth of a second.
-    tokio::time::timeout(Duration::from_secs(10), home.daemon.stop())
-        .await
-        .unwrap()
-        .unwrap();
+    tokio::time::timeout(Duration::from_secs(10), home.daemon.stop()).await.unwrap().unwrap();
     assert!(waiter.is_closed().await);
     let home = house.start().await;
-    assert_eq!(
-        home.claim("k", json!({})).await.json()["attempt"],
-        1,
-        "it was never granted"
-    );
+    assert_eq!(home.claim("k", json!({})).await.json()["attempt"], 1, "it was never granted");
     home.daemon.stop().await.unwrap();
 }
 
@@ -271,15 +234,10 @@ async fn a_pipelined_request_is_answered_after_the_wait() {
     let home = house.start().await;
     home.claim("k", json!({ "token": THEIRS })).await;
     let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
-    waiter
-        .send(post("/v1/confirm", &on("k", json!({ "token": OURS })).to_string()))
-        .await;
+    waiter.send(post("/v1/confirm", &on("k", json!({ "token": OURS })).to_string())).await;
     home.release("k", THEIRS).await;
     assert_eq!(waiter.answer().await.outcome(), "claimed");
     let confirmed = waiter.answer().await;
-    assert_eq!(
-        (confirmed.outcome().as_str(), &confirmed.json()["overrun"]),
-        ("confirmed", &json!(false))
-    );
+    assert_eq!((confirmed.outcome().as_str(), &confirmed.json()["overrun"]), ("confirmed", &json!(false)));
     home.daemon.stop().await.unwrap();
 }

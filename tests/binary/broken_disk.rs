@@ -29,15 +29,7 @@ fn library() -> Option<&'static PathBuf> {
         }
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/fault.c");
         let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fault-{}.so", std::process::id()));
-        let arguments = [
-            "-shared",
-            "-fPIC",
-            "-O1",
-            "-o",
-            library.to_str().unwrap(),
-            source,
-            "-ldl",
-        ];
+        let arguments = ["-shared", "-fPIC", "-O1", "-o", library.to_str().unwrap(), source, "-ldl"];
         assert!(tools::run("cc", &arguments), "the library can be built");
         Some(library)
     };
@@ -112,10 +104,7 @@ fn confirm_many(address: &str, name: &str, each: usize) -> Told {
 }
 
 fn all_done(client: &mut Client, keys: &[String]) {
-    let claims: Vec<_> = keys
-        .iter()
-        .map(|key| json!({"command": "claim", "namespace": "open", "key": key}))
-        .collect();
+    let claims: Vec<_> = keys.iter().map(|key| json!({"command": "claim", "namespace": "open", "key": key})).collect();
     for (key, answer) in keys.iter().zip(client.batch(&claims)) {
         assert_eq!(answer["outcome"], json!("done"), "{key}: {answer}");
     }
@@ -135,10 +124,7 @@ fn one_failed_sync_or_write_is_told_and_mended_and_takes_nothing_along() {
             // Out of the failed database: sled cannot read a leaf that it had yet to split when it failed.
             all_done(&mut client, &acknowledged);
             assert!(!broken.control.exists(), "the fault was met");
-            assert!(
-                !told.degraded.is_empty(),
-                "{calls}: the answers of the failed commit say so"
-            );
+            assert!(!told.degraded.is_empty(), "{calls}: the answers of the failed commit say so");
             acknowledged.extend(told.plain);
             eventually(BACK, "ready again", || is_ready(&mut client));
             // Written back, and as good as the others now.
@@ -235,21 +221,13 @@ fn after_a_failed_sync_the_records_are_written_anew_before_they_are_trusted() {
     prepare(&mut client);
     let trace = Trace::attach(&broken.house, &daemon);
     broken.fault(&format!("sync {EIO} once"));
-    eventually(BACK, "a sync fails", || {
-        client
-            .confirm("open", &format!("k-{}", fastrand::u64(..)))
-            .is_degraded()
-    });
+    eventually(BACK, "a sync fails", || client.confirm("open", &format!("k-{}", fastrand::u64(..))).is_degraded());
     let bytes = fs::metadata(broken.house.store.join("records/db")).unwrap().len();
     eventually(BACK, "ready again", || is_ready(&mut client));
     let lines = trace.end();
     let last_sync = lines.iter().rposition(|line| is_sync(line)).unwrap();
     let written = |line: &String| line.rsplit("= ").next().unwrap().trim().parse::<u64>().unwrap();
-    let rewritten: u64 = lines[..last_sync]
-        .iter()
-        .filter(|line| is_write_of_record(line))
-        .map(written)
-        .sum();
+    let rewritten: u64 = lines[..last_sync].iter().filter(|line| is_write_of_record(line)).map(written).sum();
     assert!(rewritten >= bytes, "{rewritten} of {bytes} bytes");
 }
 
@@ -272,9 +250,7 @@ fn a_commit_that_hangs_is_answered_by_its_deadline_and_ends_the_process() {
         };
         let fresh = ask("open", "fresh");
         // What asks for nothing new is answered plainly until a commit hangs.
-        eventually(DEADLINE, "the commit hangs", || {
-            broken.control.with_added_extension("hanging").exists()
-        });
+        eventually(DEADLINE, "the commit hangs", || broken.control.with_added_extension("hanging").exists());
         let questions = [
             (fresh, 201),
             (ask("closed", "fresh"), 503),
@@ -325,11 +301,7 @@ fn a_stop_while_the_disk_fails_ends_and_loses_nothing() {
     broken.fault(&format!("all {EIO}"));
     daemon.terminate();
     daemon.wait(Duration::from_secs(10));
-    assert!(
-        daemon.log.wait_for("could not be closed in order", Duration::ZERO),
-        "{:#?}",
-        daemon.log.lines()
-    );
+    assert!(daemon.log.wait_for("could not be closed in order", Duration::ZERO), "{:#?}", daemon.log.lines());
     broken.heal();
     before_stays(&mut broken.house.start().client(), false);
 }

@@ -29,9 +29,7 @@ impl Answer {
     }
 
     pub(crate) fn number(&self, name: &str) -> u64 {
-        self.get(name)
-            .as_u64()
-            .unwrap_or_else(|| panic!("no {name} in {}", self.text))
+        self.get(name).as_u64().unwrap_or_else(|| panic!("no {name} in {}", self.text))
     }
 
     pub(crate) fn outcome(&self) -> String {
@@ -61,10 +59,7 @@ impl Client {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self {
-            stream: BufReader::new(stream),
-            address: address.to_owned(),
-        })
+        Ok(Self { stream: BufReader::new(stream), address: address.to_owned() })
     }
 
     pub(crate) fn send(&mut self, method: &str, path: &str, body: &str) -> io::Result<Answer> {
@@ -88,11 +83,7 @@ impl Client {
             }
         }
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let mut answer = Answer {
-            status: status.ok_or(io::ErrorKind::InvalidData)?,
-            head,
-            text: String::new(),
-        };
+        let mut answer = Answer { status: status.ok_or(io::ErrorKind::InvalidData)?, head, text: String::new() };
         let length = answer.header("content-length").and_then(|length| length.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         self.stream.read_exact(&mut body)?;
@@ -120,8 +111,7 @@ impl Client {
     }
 
     pub(crate) fn confirm(&mut self, namespace: &str, key: &str) -> Answer {
-        self.post("confirm", &json!({"namespace": namespace, "key": key}))
-            .unwrap()
+        self.post("confirm", &json!({"namespace": namespace, "key": key})).unwrap()
     }
 
     /// Sends commands in batches; the answers, in order.

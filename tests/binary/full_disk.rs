@@ -36,10 +36,7 @@ pub(crate) fn until_degraded(client: &mut Client) {
                        "owner": "o".repeat(100)})
             })
             .collect();
-        client
-            .batch(&commands)
-            .iter()
-            .any(|answer| answer["degraded"] == json!(true))
+        client.batch(&commands).iter().any(|answer| answer["degraded"] == json!(true))
     });
 }
 
@@ -69,11 +66,7 @@ pub(crate) fn during(client: &mut Client, reasons: &[&str]) {
     before_stays(client, true);
     let ready = client.get("/readyz");
     assert_eq!(ready.status, 503);
-    assert!(
-        reasons.iter().any(|reason| ready.text.contains(reason)),
-        "{}",
-        ready.text
-    );
+    assert!(reasons.iter().any(|reason| ready.text.contains(reason)), "{}", ready.text);
     assert_eq!(client.get("/healthz").status, 200);
     assert!(client.metric("onced_degraded_total", "namespace=\"open\"") > 0);
     assert!(client.metric("onced_degraded_total", "namespace=\"closed\"") > 0);
@@ -84,21 +77,11 @@ pub(crate) fn before_stays(client: &mut Client, degraded: bool) {
     for namespace in ["open", "closed"] {
         for key in ["done-1", "done-2"] {
             let answer = client.claim(namespace, key, &token(3), "1h");
-            assert_eq!(
-                (answer.status, answer.outcome().as_str()),
-                (200, "done"),
-                "{}",
-                answer.text
-            );
+            assert_eq!((answer.status, answer.outcome().as_str()), (200, "done"), "{}", answer.text);
             assert_eq!(answer.is_degraded(), degraded, "{}", answer.text);
         }
         let answer = client.claim(namespace, "held", &token(3), "1h");
-        assert_eq!(
-            (answer.status, answer.outcome().as_str()),
-            (409, "in_progress"),
-            "{}",
-            answer.text
-        );
+        assert_eq!((answer.status, answer.outcome().as_str()), (409, "in_progress"), "{}", answer.text);
     }
 }
 
@@ -218,11 +201,7 @@ fn a_daemon_killed_while_the_disk_is_full_starts_or_says_what_to_do() {
             Err(refused) => {
                 println!("refused: {}", refused.text());
                 assert_eq!(refused.status.code(), Some(1));
-                assert!(
-                    refused.text().contains("disk is full: free some space"),
-                    "{}",
-                    refused.text()
-                );
+                assert!(refused.text().contains("disk is full: free some space"), "{}", refused.text());
             }
         }
     }

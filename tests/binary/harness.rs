@@ -40,13 +40,7 @@ impl House {
     }
 
     fn at(temporary: tempfile::TempDir, store: PathBuf) -> Self {
-        Self {
-            temporary,
-            store,
-            settings: String::new(),
-            environment: Vec::new(),
-            wrapper: Vec::new(),
-        }
+        Self { temporary, store, settings: String::new(), environment: Vec::new(), wrapper: Vec::new() }
     }
 
     /// A place beside the store that goes with the house.
@@ -77,26 +71,16 @@ impl House {
     }
 
     pub(crate) fn start(&self) -> Daemon {
-        self.try_start()
-            .unwrap_or_else(|refused| panic!("the daemon did not start: {:#?}", refused.log))
+        self.try_start().unwrap_or_else(|refused| panic!("the daemon did not start: {:#?}", refused.log))
     }
 
     /// Starts it, or says how it refused.
     pub(crate) fn try_start(&self) -> Result<Daemon, Refused> {
-        let mut child = self
-            .command()
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = self.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Log::default();
         let (lines, to) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
         let reader = thread::spawn(move || lines.lines().map_while(Result::ok).for_each(|line| to.add(line)));
-        let mut daemon = Daemon {
-            child,
-            address: String::new(),
-            log,
-        };
+        let mut daemon = Daemon { child, address: String::new(), log };
         let deadline = Instant::now() + PATIENCE;
         while !daemon.log.wait_for("ready", Duration::from_millis(20)) {
             if let Some(status) = daemon.child.try_wait().unwrap() {
@@ -104,11 +88,7 @@ impl House {
                 let log = daemon.log.lines();
                 return Err(Refused { status, log });
             }
-            assert!(
-                Instant::now() < deadline,
-                "neither ready nor ended: {:#?}",
-                daemon.log.lines()
-            );
+            assert!(Instant::now() < deadline, "neither ready nor ended: {:#?}", daemon.log.lines());
         }
         let listening = daemon.log.entry("listening").unwrap();
         daemon.address = listening["address"].as_str().unwrap().to_owned();
@@ -205,9 +185,7 @@ impl Log {
     pub(crate) fn wait_for(&self, message: &str, patience: Duration) -> bool {
         let (lines, grown) = &*self.0;
         let waiting = |lines: &mut Vec<String>| entry(lines, message).is_none();
-        let (lines, _) = grown
-            .wait_timeout_while(lines.lock().unwrap(), patience, waiting)
-            .unwrap();
+        let (lines, _) = grown.wait_timeout_while(lines.lock().unwrap(), patience, waiting).unwrap();
         entry(&lines, message).is_some()
     }
 }

@@ -20,12 +20,7 @@ const ACCURACY_MS: u64 = 50 + 100;
 /// What the answers say of a key. A command without an answer may or may not have landed.
 #[derive(Debug, Clone, PartialEq)]
 enum Known {
-    Held {
-        token: String,
-        fence: u64,
-        expires: Instant,
-        expires_at: String,
-    },
+    Held { token: String, fence: u64, expires: Instant, expires_at: String },
     Free,
     Done,
 }
@@ -96,11 +91,7 @@ fn step(client: &mut Client, oracle: &mut Oracle, random: &mut fastrand::Rng, ke
 }
 
 fn ask(client: &mut Client, oracle: &mut Oracle, verb: &str, key: &str, command: &Value) -> io::Result<Answer> {
-    let entry = oracle.entry(key.to_owned()).or_insert(Entry {
-        known: None,
-        since: Instant::now(),
-        unanswered: false,
-    });
+    let entry = oracle.entry(key.to_owned()).or_insert(Entry { known: None, since: Instant::now(), unanswered: false });
     entry.unanswered = true;
     let answer = client.post(verb, command)?;
     entry.unanswered = false;
@@ -144,10 +135,7 @@ fn verify(client: &mut Client, told: &Oracle) -> u64 {
     let answers = reads.chunks(100).flat_map(|reads| {
         let before = Instant::now();
         let answers = client.batch(reads);
-        answers
-            .into_iter()
-            .map(move |answer| (before, answer))
-            .collect::<Vec<_>>()
+        answers.into_iter().map(move |answer| (before, answer)).collect::<Vec<_>>()
     });
     let answers: Vec<_> = answers.collect();
     let mut fence = 0;
@@ -157,12 +145,7 @@ fn verify(client: &mut Client, told: &Oracle) -> u64 {
         let body = if body.is_null() { &answer } else { body };
         match told[*key].known.as_ref() {
             Some(Known::Done) => assert_eq!(status, 200, "{key} was confirmed: {answer}"),
-            Some(Known::Held {
-                token,
-                fence: own,
-                expires,
-                expires_at,
-            }) => {
+            Some(Known::Held { token, fence: own, expires, expires_at }) => {
                 fence = fence.max(*own);
                 let left_ms = u64::try_from(expires.saturating_duration_since(before).as_millis()).unwrap();
                 if status == 409 {
@@ -174,10 +157,7 @@ fn verify(client: &mut Client, told: &Oracle) -> u64 {
                     }
                 } else {
                     assert_eq!(status, 201, "{key}: {answer}");
-                    assert!(
-                        left_ms <= ACCURACY_MS,
-                        "{key} is held for another {left_ms} ms: {answer}"
-                    );
+                    assert!(left_ms <= ACCURACY_MS, "{key} is held for another {left_ms} ms: {answer}");
                 }
             }
             Some(Known::Free) | None => {}
@@ -232,9 +212,7 @@ fn what_was_answered_holds_over_fifty_kills_under_load() {
     let mut highest_fence = 0;
     for round in 0..50 {
         let daemon = house.start();
-        let first = daemon
-            .client()
-            .claim("a", &format!("first-{round}"), &token(round), "300ms");
+        let first = daemon.client().claim("a", &format!("first-{round}"), &token(round), "300ms");
         assert!(first.number("fence") > highest_fence, "fences rise over kills");
         let (told, _) = load_and_kill(daemon, round, &mut random, Duration::ZERO);
         assert!(!told.is_empty(), "the clients did work");
@@ -260,10 +238,7 @@ fn with_sync_by_interval_a_kill_takes_the_last_second_and_no_more() {
     let mut highest_fence = 0;
     for round in 0..5 {
         let (told, killed) = load_and_kill(house.start(), round, &mut random, AT_RISK * 2);
-        let safe: Oracle = told
-            .into_iter()
-            .filter(|(_, entry)| killed - entry.since > AT_RISK)
-            .collect();
+        let safe: Oracle = told.into_iter().filter(|(_, entry)| killed - entry.since > AT_RISK).collect();
         assert!(safe.len() > 50, "{} keys were safe", safe.len());
         let daemon = house.start();
         let mut client = daemon.client();
@@ -303,10 +278,7 @@ fn a_fence_never_comes_twice_though_no_claim_was_ever_synced() {
     let mut highest = 0;
     for round in 0..4 {
         let daemon = house.start();
-        let fence = daemon
-            .client()
-            .claim("a", &format!("k-{round}"), &token(round), "1h")
-            .number("fence");
+        let fence = daemon.client().claim("a", &format!("k-{round}"), &token(round), "1h").number("fence");
         daemon.kill();
         assert!(fence > highest, "{fence} after {highest}");
         highest = fence;

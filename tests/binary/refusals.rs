@@ -97,11 +97,7 @@ fn a_directory_without_a_parent_is_not_made() {
     house.store = house.beside("no/such");
     let refused = house.try_start().err().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    assert!(
-        refused.text().contains("no/such") && refused.text().contains("parent"),
-        "{}",
-        refused.text()
-    );
+    assert!(refused.text().contains("no/such") && refused.text().contains("parent"), "{}", refused.text());
     assert!(!house.beside("no").exists());
 }
 
@@ -116,17 +112,9 @@ fn a_directory_that_this_user_may_not_write_to_is_named() {
     let open = |path: PathBuf| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     open(house.beside(""));
     open(house.store.clone());
-    house.wrapper = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        .map(ToOwned::to_owned)
-        .to_vec();
+    house.wrapper = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"].map(ToOwned::to_owned).to_vec();
     let reachable = std::process::Command::new("setpriv")
-        .args([
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            env!("CARGO_BIN_EXE_onced"),
-            "--version",
-        ])
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_onced"), "--version"])
         .output()
         .is_ok_and(|output| output.status.success());
     if !reachable {
@@ -146,10 +134,7 @@ fn a_second_daemon_on_the_same_directory_is_refused_and_the_first_goes_on() {
     let second = house.try_start().err().unwrap();
     assert_eq!(second.status.code(), Some(1));
     assert!(second.text().contains("in use by another process"), "{}", second.text());
-    assert_eq!(
-        daemon.client().claim("a", "k", &token(2), "1h").outcome(),
-        "in_progress"
-    );
+    assert_eq!(daemon.client().claim("a", "k", &token(2), "1h").outcome(), "in_progress");
 }
 
 #[test]
@@ -243,10 +228,7 @@ fn a_flipped_bit_in_the_records_is_refused_or_harmless() {
         daemon.client().batch(&more);
         ending.of(daemon);
         let sound = content(&house.store);
-        for (path, bytes) in sound
-            .iter()
-            .filter(|(path, _)| path.starts_with(house.store.join("records")))
-        {
+        for (path, bytes) in sound.iter().filter(|(path, _)| path.starts_with(house.store.join("records"))) {
             let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
             for _ in 0..flips {
                 let (at, bit) = (random.usize(..end), random.u8(..8));
@@ -265,10 +247,7 @@ fn a_flipped_bit_in_the_records_is_refused_or_harmless() {
                         let claims: Vec<_> = (0..keys).map(|number| command("claim", number)).collect();
                         let answers = daemon.client().batch(&claims);
                         let lost = |answer: &&Value| answer["outcome"] != json!("done");
-                        let silently = answers
-                            .iter()
-                            .filter(lost)
-                            .filter(|answer| answer["degraded"] != json!(true));
+                        let silently = answers.iter().filter(lost).filter(|answer| answer["degraded"] != json!(true));
                         let place = format!("{} {at} of {end}, bit {bit}, {ending:?}", path.display());
                         assert_eq!(silently.count(), 0, "{place}");
                         told += usize::from(answers.iter().any(|answer| lost(&answer)));

@@ -25,9 +25,7 @@ fn a_request_that_was_half_sent_is_finished_and_the_stop_goes_in_order() {
     thread::sleep(Duration::from_millis(100));
     daemon.terminate();
     assert!(daemon.log.wait_for("stopping", DRAIN));
-    eventually(DRAIN, "nothing more is accepted", || {
-        TcpStream::connect(&daemon.address).is_err()
-    });
+    eventually(DRAIN, "nothing more is accepted", || TcpStream::connect(&daemon.address).is_err());
     client.write(&BODY[10..]);
     let answer = client.receive().unwrap();
     assert_eq!(answer.status, 201, "{}", answer.text);
@@ -37,27 +35,12 @@ fn a_request_that_was_half_sent_is_finished_and_the_stop_goes_in_order() {
         .log
         .lines()
         .iter()
-        .map(|line| {
-            serde_json::from_str::<serde_json::Value>(line).unwrap()["message"]
-                .as_str()
-                .unwrap()
-                .to_owned()
-        })
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["message"].as_str().unwrap().to_owned())
         .skip_while(|message| message != "ready")
         .collect();
-    let expected = [
-        "ready",
-        "stopping",
-        "drained",
-        "workers stopped",
-        "the store is closed",
-        "stopped",
-    ];
+    let expected = ["ready", "stopping", "drained", "workers stopped", "the store is closed", "stopped"];
     assert_eq!(order.len(), expected.len(), "{order:?}");
-    assert!(
-        order.iter().zip(expected).all(|(line, start)| line.starts_with(start)),
-        "{order:?}"
-    );
+    assert!(order.iter().zip(expected).all(|(line, start)| line.starts_with(start)), "{order:?}");
 
     let daemon = house.start();
     let mut client = daemon.client();

@@ -20,10 +20,7 @@ impl Trace {
         let output = house.beside("trace");
         let mut strace = Command::new("strace")
             .args(["-f", "-y", "-s", "64"])
-            .args([
-                "-e",
-                "trace=fsync,fdatasync,sync_file_range,write,sendto,writev,sendmsg,pwrite64",
-            ])
+            .args(["-e", "trace=fsync,fdatasync,sync_file_range,write,sendto,writev,sendmsg,pwrite64"])
             .args(["-p", &daemon.child.id().to_string(), "-o"])
             .arg(&output)
             .stderr(Stdio::piped())
@@ -31,9 +28,7 @@ impl Trace {
             .unwrap();
         // It says so once for every thread that there was; the first line comes when all of them are stopped.
         let mut said = String::new();
-        BufReader::new(strace.stderr.as_mut().unwrap())
-            .read_line(&mut said)
-            .unwrap();
+        BufReader::new(strace.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
         assert!(said.contains("attached"), "{said}");
         Self { strace, output }
     }
@@ -76,9 +71,7 @@ pub(crate) fn is_sync(line: &str) -> bool {
 }
 
 fn is_answer(line: &str) -> bool {
-    ["write(", "sendto(", "writev(", "sendmsg("]
-        .iter()
-        .any(|call| line.starts_with(call))
+    ["write(", "sendto(", "writev(", "sendmsg("].iter().any(|call| line.starts_with(call))
         && line.contains("HTTP/1.1 201")
 }
 
@@ -108,24 +101,12 @@ fn a_claim_is_synced_before_it_is_answered() {
     let answered = place(&lines, "answer", is_answer);
     let synced = place(&lines, "sync", is_sync);
     assert!(written < synced && synced < answered, "{lines:#?}");
-    let last_write = lines[..answered]
-        .iter()
-        .rposition(|line| is_write_of_record(line))
-        .unwrap();
+    let last_write = lines[..answered].iter().rposition(|line| is_write_of_record(line)).unwrap();
     let last_sync = lines[..answered].iter().rposition(|line| is_sync(line)).unwrap();
-    assert!(
-        last_write < last_sync,
-        "nothing is written between the sync and the answer: {lines:#?}"
-    );
-    let ranges: Vec<_> = lines
-        .iter()
-        .filter(|line| line.starts_with("sync_file_range("))
-        .collect();
+    assert!(last_write < last_sync, "nothing is written between the sync and the answer: {lines:#?}");
+    let ranges: Vec<_> = lines.iter().filter(|line| line.starts_with("sync_file_range(")).collect();
     assert!(!ranges.is_empty(), "sled tries it each time: {lines:#?}");
-    assert!(
-        ranges.iter().all(|line| line.contains("ENOSYS")),
-        "the filter is in force: {ranges:#?}"
-    );
+    assert!(ranges.iter().all(|line| line.contains("ENOSYS")), "the filter is in force: {ranges:#?}");
 }
 
 #[test]
@@ -137,14 +118,8 @@ fn with_sync_by_interval_the_answer_comes_first_and_the_sync_within_a_second_or_
     house.settings = "sync = \"interval\"".into();
     let lines = claim_traced(&house);
     let answered = place(&lines, "answer", is_answer);
-    assert!(
-        lines[answered..].iter().any(|line| is_sync(line)),
-        "it is synced after the answer: {lines:#?}"
-    );
+    assert!(lines[answered..].iter().any(|line| is_sync(line)), "it is synced after the answer: {lines:#?}");
     let written = lines[..answered].iter().rposition(|line| is_write_of_record(line));
     let synced = lines[..answered].iter().rposition(|line| is_sync(line));
-    assert!(
-        written.is_none() || written > synced,
-        "no sync of it before the answer: {lines:#?}"
-    );
+    assert!(written.is_none() || written > synced, "no sync of it before the answer: {lines:#?}");
 }

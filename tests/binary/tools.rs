@@ -6,12 +6,7 @@ use std::process::{Command, Stdio};
 
 /// Whether a program is installed; says what is skipped if not.
 pub(crate) fn has(program: &str) -> bool {
-    let found = Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok();
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     found || skipped(&format!("{program} is not installed"))
 }
 
@@ -24,16 +19,9 @@ pub(crate) fn skipped(why: &str) -> bool {
 
 /// The library that fakes the wall clock.
 pub(crate) fn libfaketime() -> Option<PathBuf> {
-    let places = [
-        "/usr/lib/x86_64-linux-gnu",
-        "/usr/lib/aarch64-linux-gnu",
-        "/usr/lib64",
-        "/usr/lib",
-    ];
-    let path = places
-        .iter()
-        .map(|place| Path::new(place).join("faketime/libfaketimeMT.so.1"))
-        .find(|path| path.exists());
+    let places = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
+    let path =
+        places.iter().map(|place| Path::new(place).join("faketime/libfaketimeMT.so.1")).find(|path| path.exists());
     if path.is_none() {
         skipped("libfaketime is not installed");
     }
@@ -50,10 +38,7 @@ impl SmallDisk {
     pub(crate) fn mount(mebibytes: u32) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let size = format!("size={mebibytes}m");
-        if run(
-            "mount",
-            &["-t", "tmpfs", "-o", &size, "tmpfs", dir.path().to_str().unwrap()],
-        ) {
+        if run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", dir.path().to_str().unwrap()]) {
             return Some(Self { dir });
         }
         skipped("this user may not mount a file system");
@@ -84,10 +69,7 @@ impl SmallDisk {
 
     /// Makes it read-only or writable; `false` while somebody writes to it.
     pub(crate) fn remount(&self, mode: &str) -> bool {
-        run(
-            "mount",
-            &["-o", &format!("remount,{mode}"), self.path().to_str().unwrap()],
-        )
+        run("mount", &["-o", &format!("remount,{mode}"), self.path().to_str().unwrap()])
     }
 }
 

@@ -51,11 +51,7 @@ fn held(client: &mut Client, since: Instant) {
     let answer = client.claim("a", "held", &token(2), "1h");
     let left_ms = TTL_MS - u64::try_from(since.elapsed().as_millis()).unwrap();
     assert_eq!(answer.outcome(), "in_progress", "{}", answer.text);
-    assert!(
-        answer.number("retry_after_ms").abs_diff(left_ms) < 300,
-        "{left_ms} {}",
-        answer.text
-    );
+    assert!(answer.number("retry_after_ms").abs_diff(left_ms) < 300, "{left_ms} {}", answer.text);
     let after: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=TTL_MS / 1_000).contains(&after), "{after}");
     assert_eq!(client.claim("a", "done", &token(2), "1h").outcome(), "done");
@@ -92,9 +88,7 @@ fn a_wall_clock_that_is_stepped_while_the_daemon_runs_changes_nothing_but_is_tol
         step(&house, by);
         eventually(Duration::from_secs(4), "the step is told", || {
             held(&mut client, since);
-            daemon.log.lines()[lines..]
-                .iter()
-                .any(|line| line.contains("the wall clock was stepped"))
+            daemon.log.lines()[lines..].iter().any(|line| line.contains("the wall clock was stepped"))
         });
         assert_eq!(days_off(&daemon), days, "the wall clock is really faked");
     }
@@ -113,9 +107,7 @@ fn a_wall_clock_that_is_stepped_while_the_daemon_is_down_changes_nothing_but_is_
         held(&mut daemon.client(), since);
         assert_eq!(days_off(&daemon), days, "the wall clock is really faked");
         let told = daemon.log.entry("the wall clock was stepped while the daemon was down");
-        let step_ms = told.unwrap_or_else(|| panic!("{:#?}", daemon.log.lines()))["step_ms"]
-            .as_i64()
-            .unwrap();
+        let step_ms = told.unwrap_or_else(|| panic!("{:#?}", daemon.log.lines()))["step_ms"].as_i64().unwrap();
         assert!(step_ms.abs() > 86_000_000, "{step_ms}");
         daemon.stop();
     }

@@ -13,13 +13,8 @@ fn around() -> Environment {
 /// The text has this fault and no other.
 fn assert_only(text: &str, expected: &str) {
     let found = faults(text, &around());
-    let [fault] = found.as_slice() else {
-        panic!("{text}\n{found:#?}")
-    };
-    assert!(
-        fault.starts_with(&format!("onced.toml:{expected}")),
-        "{text}\n{fault}\n{expected}"
-    );
+    let [fault] = found.as_slice() else { panic!("{text}\n{found:#?}") };
+    assert!(fault.starts_with(&format!("onced.toml:{expected}")), "{text}\n{fault}\n{expected}");
 }
 
 #[test]
@@ -102,13 +97,7 @@ fn a_file_that_cannot_be_read_is_a_fault_too() {
     let path = directory.path().join("onced.toml");
     let load = || config::load(&path, &around());
     let said = load().unwrap_err().to_string();
-    assert_eq!(
-        said,
-        format!(
-            "{}: cannot be read: No such file or directory (os error 2)",
-            path.display()
-        )
-    );
+    assert_eq!(said, format!("{}: cannot be read: No such file or directory (os error 2)", path.display()));
     std::fs::write(&path, b"\xff").unwrap();
     assert!(load().unwrap_err().to_string().contains("cannot be read: "));
     std::fs::write(&path, "#".repeat((4 << 20) + 1)).unwrap();

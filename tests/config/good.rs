@@ -102,26 +102,15 @@ fn without_a_file_everything_has_a_default() {
 fn systemd_says_where_store_and_socket_are() {
     let systemd = environment(&[("STATE_DIRECTORY", "/s:/t"), ("RUNTIME_DIRECTORY", "/r")]);
     let config = config::embedded(&systemd);
-    assert_eq!(
-        (config.store.dir, config.api.socket),
-        ("/s".into(), Some("/r/onced.sock".into()))
-    );
+    assert_eq!((config.store.dir, config.api.socket), ("/s".into(), Some("/r/onced.sock".into())));
 
     let config = parse("[store]\ndir = \"/d\"\n", &environment(&[])).unwrap();
-    assert_eq!(
-        config.api.socket,
-        Some("/d/onced.sock".into()),
-        "the socket goes with the store"
-    );
+    assert_eq!(config.api.socket, Some("/d/onced.sock".into()), "the socket goes with the store");
 }
 
 #[test]
 fn a_listener_can_be_switched_off() {
-    let config = parse(
-        "[api]\nlisten = \"\"\nsocket = \"\"\n[hooks]\nlisten = \"\"\n",
-        &environment(&[]),
-    )
-    .unwrap();
+    let config = parse("[api]\nlisten = \"\"\nsocket = \"\"\n[hooks]\nlisten = \"\"\n", &environment(&[])).unwrap();
     assert!(config.api.listen.is_empty() && config.api.socket.is_none() && config.hooks.listen.is_empty());
 }
 
@@ -134,9 +123,7 @@ fn without_routes_the_senders_address_is_free_for_the_api() {
 #[test]
 fn a_short_route_is_filled_up() {
     let config = parse(MINIMAL_ROUTE, &environment(&[("WHSEC", "whsec_1")])).unwrap();
-    let [route] = config.routes.as_slice() else {
-        panic!("one route")
-    };
+    let [route] = config.routes.as_slice() else { panic!("one route") };
     assert_eq!((&*route.name, route.namespace.as_str()), ("stripe", "route:stripe"));
     assert_eq!(route.path, RoutePath::Exact("/hooks/stripe".into()));
     assert_eq!(route.forward_to.path(), "/webhooks/stripe");
@@ -153,24 +140,13 @@ fn a_short_route_is_filled_up() {
 fn every_key_has_its_effect() {
     let config = full();
     assert_eq!((config.api.listen.len(), config.api.loopback), (2, None));
-    let [token] = config.api.tokens.as_slice() else {
-        panic!("one token")
-    };
+    let [token] = config.api.tokens.as_slice() else { panic!("one token") };
     assert!(token.token.is("t".repeat(30).as_bytes()));
-    assert_eq!(
-        (token.scope, token.namespaces.as_ref().map(Vec::len)),
-        (Scope::Operate, Some(2))
-    );
+    assert_eq!((token.scope, token.namespaces.as_ref().map(Vec::len)), (Scope::Operate, Some(2)));
     assert_eq!(config.hooks.public_url.unwrap().as_str(), "https://hooks.example.com");
     assert!(config.hooks.trusted_proxies[0].contains("10.1.2.3".parse().unwrap()));
-    assert_eq!(
-        (config.store.sync, config.store.cache_bytes),
-        (SyncMode::Interval, 16 << 20)
-    );
-    assert_eq!(
-        (config.store.min_free_bytes, config.store.max_event_bytes),
-        (0, 1 << 30)
-    );
+    assert_eq!((config.store.sync, config.store.cache_bytes), (SyncMode::Interval, 16 << 20));
+    assert_eq!((config.store.min_free_bytes, config.store.max_event_bytes), (0, 1 << 30));
     assert_eq!(config.store.commit_deadline, Duration::from_secs(2));
     assert_eq!(config.shutdown.drain, Duration::from_secs(90));
     full_route(&config.routes[0]);
@@ -180,26 +156,14 @@ fn every_key_has_its_effect() {
 }
 
 fn full_route(route: &RouteSettings) {
-    assert_eq!(
-        (route.namespace.as_str(), &route.path),
-        ("route:shop", &RoutePath::Prefix("/shop/".into()))
-    );
+    assert_eq!((route.namespace.as_str(), &route.path), ("route:shop", &RoutePath::Prefix("/shop/".into())));
     assert_eq!(route.in_flight, InFlight::Busy);
     assert_eq!(route.on_unknown_outcome, OnUnknownOutcome::Hold);
-    assert_eq!(
-        (route.on_missing_id, route.max_body_bytes),
-        (OnMissingId::Hash, 1 << 20)
-    );
-    assert_eq!(
-        (route.answer_within, route.dangerous_statuses.as_slice()),
-        (Duration::from_secs(7), [].as_slice())
-    );
+    assert_eq!((route.on_missing_id, route.max_body_bytes), (OnMissingId::Hash, 1 << 20));
+    assert_eq!((route.answer_within, route.dangerous_statuses.as_slice()), (Duration::from_secs(7), [].as_slice()));
     let sender = &route.sender;
     assert_eq!(sender.provider.as_deref(), Some("github"));
-    assert_eq!(
-        sender.event_id.as_ref().unwrap().to_string(),
-        "JSON /id in form field payload"
-    );
+    assert_eq!(sender.event_id.as_ref().unwrap().to_string(), "JSON /id in form field payload");
     assert_eq!(sender.verifier.as_ref().unwrap().tolerance(), Tolerance::Off);
     assert_eq!(label_of(route, "whsec_1"), Some("env WHSEC"));
     assert_eq!(label_of(route, &"t".repeat(30)), Some("env TOKEN"));
@@ -213,23 +177,14 @@ fn a_namespace_is_filled_up_from_the_defaults_and_a_route_is_not() {
     assert_eq!(stripe.confirmed_ttl.as_duration(), Duration::from_secs(4 * 86_400));
     assert_eq!(stripe.on_store_failure, OnStoreFailure::Closed);
 
-    let [shop, intranet] = config.routes.as_slice() else {
-        panic!("two routes")
-    };
-    assert_eq!(
-        shop.processing_ttl.as_duration(),
-        Duration::from_secs(90),
-        "of the namespace"
-    );
+    let [shop, intranet] = config.routes.as_slice() else { panic!("two routes") };
+    assert_eq!(shop.processing_ttl.as_duration(), Duration::from_secs(90), "of the namespace");
     let days = shop.confirmed_ttl.as_duration();
     assert_eq!(days, Duration::from_secs(5 * 86_400), "its own");
     assert_eq!(shop.on_store_failure, OnStoreFailure::Closed, "of the namespace");
     let namespace = Cause::Namespace(Namespace::parse_any("route:shop").unwrap());
     let causes = &config.causes.by_route["shop-a"];
-    assert_eq!(
-        (&causes.processing_ttl, &causes.confirmed_ttl),
-        (&namespace, &Cause::Route)
-    );
+    assert_eq!((&causes.processing_ttl, &causes.confirmed_ttl), (&namespace, &Cause::Route));
 
     assert_eq!(intranet.processing_ttl.as_duration(), Duration::from_secs(240));
     let day = Duration::from_secs(86_400);

@@ -21,9 +21,7 @@ fn a_quick_route_is_the_defaults_and_one_route() {
     let (_directory, secret) = with_secret();
     let around = environment(&[]);
     let config = quick_route("github", &secret, "http://127.0.0.1:3000/hook", &around).unwrap();
-    let [route] = config.routes.as_slice() else {
-        panic!("one route")
-    };
+    let [route] = config.routes.as_slice() else { panic!("one route") };
     assert_eq!((&*route.name, route.namespace.as_str()), ("github", "route:github"));
     assert!(label_of(route, "It's a Secret to Everybody").is_some());
     let lines = explain(&config);
@@ -79,10 +77,6 @@ fn faults_of_a_quick_route_name_the_flags() {
     ] {
         let faults = quick_route(provider, file, app, &environment(&[])).unwrap_err();
         let said = faults.to_string();
-        assert_eq!(
-            said.lines().collect::<Vec<_>>(),
-            expected,
-            "{provider:?} {file:?} {app}"
-        );
+        assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{provider:?} {file:?} {app}");
     }
 }

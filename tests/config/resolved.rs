@@ -70,11 +70,7 @@ fn what_is_not_set_follows_from_the_provider() {
         let config = config(provider, "");
         let (route, causes) = (&config.routes[0], &config.causes.by_route["a"]);
         assert_eq!(route.sender.provider.as_deref(), Some(provider));
-        assert_eq!(
-            route.processing_ttl.as_duration(),
-            Duration::from_secs(120),
-            "{provider}"
-        );
+        assert_eq!(route.processing_ttl.as_duration(), Duration::from_secs(120), "{provider}");
         assert_eq!(causes.processing_ttl.to_string(), "4 x max_duration (30s)");
         let confirmed_seconds = route.confirmed_ttl.as_duration().as_secs();
         assert_eq!(confirmed_seconds, expected.confirmed_seconds, "{provider}");
@@ -98,16 +94,10 @@ fn what_is_set_comes_before_the_provider() {
                 relay_dangerous_status = true\n[namespace.\"route:a\"]\nconfirmed_ttl = \"30d\"\n";
     let config = config("standard-webhooks", more);
     let (route, causes) = (&config.routes[0], &config.causes.by_route["a"]);
-    let lengths = (
-        route.answer_within.as_secs(),
-        route.confirmed_ttl.as_duration().as_secs(),
-    );
+    let lengths = (route.answer_within.as_secs(), route.confirmed_ttl.as_duration().as_secs());
     assert_eq!(lengths, (3, 30 * DAY));
     assert_eq!(causes.confirmed_ttl, Cause::Namespace(route.namespace.clone()));
-    assert_eq!(
-        (&causes.answer_within, &causes.max_body),
-        (&Cause::Route, &Cause::Route)
-    );
+    assert_eq!((&causes.answer_within, &causes.max_body), (&Cause::Route, &Cause::Route));
     assert_eq!(route.max_body_bytes, 2 << 10);
     assert_eq!(route.sender.event_id.as_ref().unwrap().to_string(), "JSON /x");
     let verifier = route.sender.verifier.as_ref().unwrap();

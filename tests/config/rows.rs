@@ -12,61 +12,28 @@ forward_to = "http://a"
 /// Text, and the one fault in it.
 pub(super) const ALONE: &[(&str, &str)] = &[
     // Syntax, kinds and unknown keys.
-    (
-        "[api]\nlisten = \n",
-        "2: string values must be quoted, expected literal string",
-    ),
+    ("[api]\nlisten = \n", "2: string values must be quoted, expected literal string"),
     ("[api]\n[api]\n", "2: duplicate key"),
     ("api = 1", "1: api: must be a table, not a number without quotes"),
     ("[[api]]", "1: api: must be a table, not a list"),
     ("[route]", "1: route: must be a list, not a table"),
-    (
-        "route = [1]",
-        "1: route[0]: must be a table, not a number without quotes",
-    ),
-    (
-        "namespace.a = true",
-        "1: namespace.a: must be a table, not true or false",
-    ),
-    (
-        "\n[apis]",
-        "2: apis: is unknown; known here: store, api, defaults, namespace, route, hooks, shutdown",
-    ),
+    ("route = [1]", "1: route[0]: must be a table, not a number without quotes"),
+    ("namespace.a = true", "1: namespace.a: must be a table, not true or false"),
+    ("\n[apis]", "2: apis: is unknown; known here: store, api, defaults, namespace, route, hooks, shutdown"),
     ("\"a b\" = 1", "1: \"a b\": is unknown"),
-    (
-        "[shutdown]\ndrian = \"1s\"",
-        "2: shutdown.drian: is unknown; known here: drain",
-    ),
+    ("[shutdown]\ndrian = \"1s\"", "2: shutdown.drian: is unknown; known here: drain"),
     (
         "[api]\ntls = { cert = \"/dev/null\", key = \"/dev/null\", ca = 1 }",
         "2: api.tls.ca: is unknown; known here: cert, key",
     ),
     // Later versions.
-    (
-        "[history]\nkeep = \"7d\"",
-        "1: history: is not yet available in this version",
-    ),
-    (
-        "\n[provider.mine]\nx = 1",
-        "2: provider: is not yet available in this version",
-    ),
+    ("[history]\nkeep = \"7d\"", "1: history: is not yet available in this version"),
+    ("\n[provider.mine]\nx = 1", "2: provider: is not yet available in this version"),
     // [api] and [hooks].
-    (
-        "[api]\nlisten = 8601",
-        "2: api.listen: must be a text in quotes, not a number without quotes",
-    ),
-    (
-        "[api]\nlisten = \"localhost:8601\"",
-        "2: api.listen: must be an address and a port",
-    ),
-    (
-        "[api]\nlisten = [\n\"127.0.0.1:1\",\n\"127.0.0.1\"]",
-        "4: api.listen[1]: must be an address and a port",
-    ),
-    (
-        "[api]\nlisten = \"0.0.0.0:8601\"",
-        "2: api.listen: reaches beyond loopback, which needs [[api.token]] and tls",
-    ),
+    ("[api]\nlisten = 8601", "2: api.listen: must be a text in quotes, not a number without quotes"),
+    ("[api]\nlisten = \"localhost:8601\"", "2: api.listen: must be an address and a port"),
+    ("[api]\nlisten = [\n\"127.0.0.1:1\",\n\"127.0.0.1\"]", "4: api.listen[1]: must be an address and a port"),
+    ("[api]\nlisten = \"0.0.0.0:8601\"", "2: api.listen: reaches beyond loopback, which needs [[api.token]] and tls"),
     (
         "[api]\nlisten = \"[::]:1\"\ntls = { cert = \"/dev/null\", key = \"/dev/null\" }",
         "2: api.listen: reaches beyond loopback, which needs [[api.token]]",
@@ -75,38 +42,17 @@ pub(super) const ALONE: &[(&str, &str)] = &[
         "[api]\nlisten = \"10.0.0.1:1\"\n[[api.token]]\nname = \"a\"\nenv = \"T\"\nscopes = \"claim\"",
         "2: api.listen: reaches beyond loopback, which needs tls",
     ),
-    (
-        "[api]\nloopback = \"all\"",
-        "2: api.loopback: must be \"claim\" or \"operate\" or \"none\"",
-    ),
+    ("[api]\nloopback = \"all\"", "2: api.loopback: must be \"claim\" or \"operate\" or \"none\""),
     (
         "[api]\nsocket = \"/01234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\"",
         "2: api.socket: must be at most 107 bytes",
     ),
-    (
-        "[api]\ntls = { cert = \"/nowhere/a\", key = \"/dev/null\" }",
-        "2: api.tls.cert: cannot be read: No such file",
-    ),
-    (
-        "[hooks]\ntls = { cert = \"/dev/null\" }",
-        "2: hooks.tls.key: is required",
-    ),
-    (
-        "[[api.token]]\nname = \"a\"\nenv = \"T\"",
-        "1: api.token[0].scopes: is required",
-    ),
-    (
-        "[[api.token]]\nenv = \"T\"\nscopes = \"claim\"",
-        "1: api.token[0].name: is required",
-    ),
-    (
-        "[[api.token]]\nname = \"\"\nenv = \"T\"\nscopes = \"claim\"",
-        "2: api.token[0].name: must be 1 to 64 bytes",
-    ),
-    (
-        "[[api.token]]\nname = \"a\"\nenv = \"T\"\nscopes = []",
-        "4: api.token[0].scopes: must not be empty",
-    ),
+    ("[api]\ntls = { cert = \"/nowhere/a\", key = \"/dev/null\" }", "2: api.tls.cert: cannot be read: No such file"),
+    ("[hooks]\ntls = { cert = \"/dev/null\" }", "2: hooks.tls.key: is required"),
+    ("[[api.token]]\nname = \"a\"\nenv = \"T\"", "1: api.token[0].scopes: is required"),
+    ("[[api.token]]\nenv = \"T\"\nscopes = \"claim\"", "1: api.token[0].name: is required"),
+    ("[[api.token]]\nname = \"\"\nenv = \"T\"\nscopes = \"claim\"", "2: api.token[0].name: must be 1 to 64 bytes"),
+    ("[[api.token]]\nname = \"a\"\nenv = \"T\"\nscopes = []", "4: api.token[0].scopes: must not be empty"),
     (
         "[[api.token]]\nname = \"a\"\nenv = \"T\"\nscopes = \"all\"",
         "4: api.token[0].scopes: must be \"claim\" or \"operate\"",
@@ -119,50 +65,20 @@ pub(super) const ALONE: &[(&str, &str)] = &[
         "[[api.token]]\nname = \"a\"\nenv = \"T\"\nscopes = \"claim\"\nnamespaces = [\"A\"]",
         "5: api.token[0].namespaces[0]: must be 1 to 64 of a-z",
     ),
-    (
-        "[hooks]\npublic_url = \"hooks.example.com\"",
-        "2: hooks.public_url: must be an http or https URL",
-    ),
-    (
-        "[hooks]\ntrusted_proxies = \"10.0.0.1/8\"",
-        "2: hooks.trusted_proxies: has bits set beyond its prefix length",
-    ),
+    ("[hooks]\npublic_url = \"hooks.example.com\"", "2: hooks.public_url: must be an http or https URL"),
+    ("[hooks]\ntrusted_proxies = \"10.0.0.1/8\"", "2: hooks.trusted_proxies: has bits set beyond its prefix length"),
     // [store], [defaults], [namespace], [shutdown].
     ("[store]\ndir = \"\"", "2: store.dir: must be a path"),
-    (
-        "[store]\nsync = \"never\"",
-        "2: store.sync: must be \"always\" or \"interval\"",
-    ),
-    (
-        "[store]\ncache = \"64MB\"",
-        "2: store.cache: must be a whole number and a unit, one of B, KiB, MiB, GiB, TiB",
-    ),
+    ("[store]\nsync = \"never\"", "2: store.sync: must be \"always\" or \"interval\""),
+    ("[store]\ncache = \"64MB\"", "2: store.cache: must be a whole number and a unit, one of B, KiB, MiB, GiB, TiB"),
     ("[store]\ncache = \"1B\"", "2: store.cache: must be from 1MiB to 1TiB"),
-    (
-        "[store]\nmax_event_bytes = \"0B\"",
-        "2: store.max_event_bytes: must be more than 0B",
-    ),
+    ("[store]\nmax_event_bytes = \"0B\"", "2: store.max_event_bytes: must be more than 0B"),
     ("[store]\nmin_free = \"99999999TiB\"", "2: store.min_free: is too large"),
-    (
-        "[store]\ncommit_deadline = \"0s\"",
-        "2: store.commit_deadline: must be longer than 0 and at most 1m",
-    ),
-    (
-        "[defaults]\nprocessing_ttl = 120",
-        "2: defaults.processing_ttl: must be a text in quotes, not a number",
-    ),
-    (
-        "[defaults]\nprocessing_ttl = \"25h\"",
-        "2: defaults.processing_ttl: must be longer than 0 and at most 1d",
-    ),
-    (
-        "[defaults]\nconfirmed_ttl = \"91d\"",
-        "2: defaults.confirmed_ttl: must be longer than 0 and at most 90d",
-    ),
-    (
-        "[defaults]\nconfirmed_ttl = \"0s\"",
-        "2: defaults.confirmed_ttl: must be longer than 0 and at most 90d",
-    ),
+    ("[store]\ncommit_deadline = \"0s\"", "2: store.commit_deadline: must be longer than 0 and at most 1m"),
+    ("[defaults]\nprocessing_ttl = 120", "2: defaults.processing_ttl: must be a text in quotes, not a number"),
+    ("[defaults]\nprocessing_ttl = \"25h\"", "2: defaults.processing_ttl: must be longer than 0 and at most 1d"),
+    ("[defaults]\nconfirmed_ttl = \"91d\"", "2: defaults.confirmed_ttl: must be longer than 0 and at most 90d"),
+    ("[defaults]\nconfirmed_ttl = \"0s\"", "2: defaults.confirmed_ttl: must be longer than 0 and at most 90d"),
     (
         "[defaults]\non_store_failure = true",
         "2: defaults.on_store_failure: must be a text in quotes, not true or false",
@@ -172,139 +88,61 @@ pub(super) const ALONE: &[(&str, &str)] = &[
         "[namespace.a]\nttl = 1",
         "2: namespace.a.ttl: is unknown; known here: processing_ttl, confirmed_ttl, on_store_failure",
     ),
-    (
-        "\n[namespace.\"route:gone\"]",
-        "2: namespace.\"route:gone\": is the namespace of no route",
-    ),
-    (
-        "[shutdown]\ndrain = \"-1s\"",
-        "2: shutdown.drain: must be a whole number and a unit",
-    ),
+    ("\n[namespace.\"route:gone\"]", "2: namespace.\"route:gone\": is the namespace of no route"),
+    ("[shutdown]\ndrain = \"-1s\"", "2: shutdown.drain: must be a whole number and a unit"),
 ];
 
 /// What stands on line 7, behind a good route, and the one fault of it.
 pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
-    (
-        "mode = \"queue\"",
-        "7: route[0].mode: \"queue\" is not yet available in this version",
-    ),
+    ("mode = \"queue\"", "7: route[0].mode: \"queue\" is not yet available in this version"),
     ("mode = \"async\"", "7: route[0].mode: must be \"sync\""),
-    (
-        "duplicate_response = \"replay\"",
-        "7: route[0].duplicate_response: is not yet available in this version",
-    ),
-    (
-        "record = \"all\"",
-        "7: route[0].record: is not yet available in this version",
-    ),
-    (
-        "sign_secret = { env = \"S\" }",
-        "7: route[0].sign_secret: is not yet available in this version",
-    ),
-    (
-        "[route.delivery]",
-        "7: route[0].delivery: is not yet available in this version",
-    ),
-    (
-        "secret = 1",
-        "7: route[0].secret: is unknown; known here: name, namespace, path",
-    ),
-    (
-        "max_duration = \"0s\"",
-        "7: route[0].max_duration: must be longer than 0 and at most 6h",
-    ),
-    (
-        "max_duration = \"7h\"",
-        "7: route[0].max_duration: must be longer than 0 and at most 6h",
-    ),
-    (
-        "processing_ttl = \"29s\"",
-        "7: route[0].processing_ttl: must be at least the 30s of route[0].max_duration",
-    ),
+    ("duplicate_response = \"replay\"", "7: route[0].duplicate_response: is not yet available in this version"),
+    ("record = \"all\"", "7: route[0].record: is not yet available in this version"),
+    ("sign_secret = { env = \"S\" }", "7: route[0].sign_secret: is not yet available in this version"),
+    ("[route.delivery]", "7: route[0].delivery: is not yet available in this version"),
+    ("secret = 1", "7: route[0].secret: is unknown; known here: name, namespace, path"),
+    ("max_duration = \"0s\"", "7: route[0].max_duration: must be longer than 0 and at most 6h"),
+    ("max_duration = \"7h\"", "7: route[0].max_duration: must be longer than 0 and at most 6h"),
+    ("processing_ttl = \"29s\"", "7: route[0].processing_ttl: must be at least the 30s of route[0].max_duration"),
     (
         "[namespace.\"route:a\"]\nprocessing_ttl = \"29s\"",
         "8: namespace.\"route:a\".processing_ttl: must be at least the 30s of route[0].max_duration",
     ),
-    (
-        "confirmed_ttl = \"91d\"",
-        "7: route[0].confirmed_ttl: must be longer than 0 and at most 90d",
-    ),
-    (
-        "on_store_failure = \"ajar\"",
-        "7: route[0].on_store_failure: must be \"open\" or \"closed\"",
-    ),
-    (
-        "namespace = \"route:b\"",
-        "7: route[0].namespace: must be 1 to 64 of a-z",
-    ),
+    ("confirmed_ttl = \"91d\"", "7: route[0].confirmed_ttl: must be longer than 0 and at most 90d"),
+    ("on_store_failure = \"ajar\"", "7: route[0].on_store_failure: must be \"open\" or \"closed\""),
+    ("namespace = \"route:b\"", "7: route[0].namespace: must be 1 to 64 of a-z"),
     ("tolerance = \"0s\"", "7: route[0].tolerance: must be whole seconds"),
-    (
-        "tolerance = \"1500ms\"",
-        "7: route[0].tolerance: must be whole seconds, at least 1s; or \"off\"",
-    ),
+    ("tolerance = \"1500ms\"", "7: route[0].tolerance: must be whole seconds, at least 1s; or \"off\""),
     (
         "tolerance = \"300\"",
         "7: route[0].tolerance: must be \"off\" or a length of time; the latter must be a whole number and a unit",
     ),
-    (
-        "tolerance = \"300s\"",
-        "7: route[0].tolerance: is of no use: this provider signs no timestamp",
-    ),
-    (
-        "answer_within = \"2h\"",
-        "7: route[0].answer_within: must be longer than 0 and at most 1h",
-    ),
-    (
-        "in_flight = \"drop\"",
-        "7: route[0].in_flight: must be \"wait\" or \"busy\"",
-    ),
-    (
-        "on_unknown_outcome = \"retry\"",
-        "7: route[0].on_unknown_outcome: must be \"release\" or \"hold\"",
-    ),
-    (
-        "on_missing_id = \"drop\"",
-        "7: route[0].on_missing_id: must be \"forward\" or \"reject\" or \"hash\"",
-    ),
+    ("tolerance = \"300s\"", "7: route[0].tolerance: is of no use: this provider signs no timestamp"),
+    ("answer_within = \"2h\"", "7: route[0].answer_within: must be longer than 0 and at most 1h"),
+    ("in_flight = \"drop\"", "7: route[0].in_flight: must be \"wait\" or \"busy\""),
+    ("on_unknown_outcome = \"retry\"", "7: route[0].on_unknown_outcome: must be \"release\" or \"hold\""),
+    ("on_missing_id = \"drop\"", "7: route[0].on_missing_id: must be \"forward\" or \"reject\" or \"hash\""),
     ("max_body = \"2GiB\"", "7: route[0].max_body: must be from 1B to 1GiB"),
-    (
-        "relay_dangerous_status = \"yes\"",
-        "7: route[0].relay_dangerous_status: must be true or false, not a text",
-    ),
-    (
-        "event_id = { header = \"a b\" }",
-        "7: route[0].event_id.header: must be the name of a header",
-    ),
-    (
-        "event_id = { pointer = \"$.id\" }",
-        "7: route[0].event_id.pointer: must be a JSON pointer",
-    ),
+    ("relay_dangerous_status = \"yes\"", "7: route[0].relay_dangerous_status: must be true or false, not a text"),
+    ("event_id = { header = \"a b\" }", "7: route[0].event_id.header: must be the name of a header"),
+    ("event_id = { pointer = \"$.id\" }", "7: route[0].event_id.pointer: must be a JSON pointer"),
     (
         "event_id = { pointer = \"/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a\" }",
         "7: route[0].event_id.pointer: must have at most 16 steps",
     ),
-    (
-        "event_id = { form = \"\" }",
-        "7: route[0].event_id.form: must be the name of a form field",
-    ),
+    ("event_id = { form = \"\" }", "7: route[0].event_id.form: must be the name of a form field"),
     (
         "event_id = { header = \"a\", form = \"b\" }",
         "7: route[0].event_id: needs header, pointer, form, or form with pointer",
     ),
     ("event_id = {}", "7: route[0].event_id: needs header, pointer"),
     ("verify = \"off\"", "7: route[0].verify: must be \"none\" or left out"),
-    (
-        "verify = \"none\"\nevent_id = { header = \"a\" }",
-        "5: route[0].secrets: are of no use with verify = \"none\"",
-    ),
+    ("verify = \"none\"\nevent_id = { header = \"a\" }", "5: route[0].secrets: are of no use with verify = \"none\""),
     (
         "[api]\nlisten = \"127.0.0.1:8600\"\n[hooks]\nlisten = [\"127.0.0.1:8600\"]",
         "10: hooks.listen: is the same as api.listen",
     ),
-    (
-        "[hooks]\nlisten = \"\"",
-        "8: hooks.listen: must not be empty while there are routes",
-    ),
+    ("[hooks]\nlisten = \"\"", "8: hooks.listen: must not be empty while there are routes"),
 ];
 
 /// A route without one of its keys, which is on this line of [`ROUTE`], or with another value there.
@@ -321,11 +159,7 @@ pub(super) const REPLACED: &[(usize, &str, &str)] = &[
         "4: route[0].provider: is not a known provider; known are github, standard-webhooks, stripe",
     ),
     (5, "", "1: route[0].secrets: needs at least one"),
-    (
-        5,
-        "verify = \"none\"",
-        "1: route[0].event_id: is required with verify = \"none\"",
-    ),
+    (5, "verify = \"none\"", "1: route[0].event_id: is required with verify = \"none\""),
     (6, "", "1: route[0].forward_to: is required"),
     (
         5,
@@ -339,19 +173,7 @@ pub(super) const REPLACED: &[(usize, &str, &str)] = &[
          { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }]",
         "5: route[0].secrets: must be at most 16",
     ),
-    (
-        6,
-        "forward_to = \"https://a\"",
-        "6: route[0].forward_to: https is not yet available in this version",
-    ),
-    (
-        6,
-        "forward_to = \"a:3000\"",
-        "6: route[0].forward_to: must be an http URL",
-    ),
-    (
-        6,
-        "forward_to = \"http://a/?b\"",
-        "6: route[0].forward_to: must have no user, query or fragment",
-    ),
+    (6, "forward_to = \"https://a\"", "6: route[0].forward_to: https is not yet available in this version"),
+    (6, "forward_to = \"a:3000\"", "6: route[0].forward_to: must be an http URL"),
+    (6, "forward_to = \"http://a/?b\"", "6: route[0].forward_to: must have no user, query or fragment"),
 ];

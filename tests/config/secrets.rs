@@ -22,13 +22,8 @@ fn a_secret_is_read_from_file_credential_and_variable() {
     let directory = TempDir::new().unwrap();
     let file = write(&directory, "unix", b"one\n");
     write(&directory, "dos", b"two\r\n");
-    let around = environment(&[
-        ("CREDENTIALS_DIRECTORY", directory.path().to_str().unwrap()),
-        ("WHSEC", "three"),
-    ]);
-    let text = route(&format!(
-        "[{{ file = {file:?} }}, {{ credential = \"dos\" }}, {{ env = \"WHSEC\" }}]"
-    ));
+    let around = environment(&[("CREDENTIALS_DIRECTORY", directory.path().to_str().unwrap()), ("WHSEC", "three")]);
+    let text = route(&format!("[{{ file = {file:?} }}, {{ credential = \"dos\" }}, {{ env = \"WHSEC\" }}]"));
     let config = parse(&text, &around).unwrap();
     let label = format!("file {file}");
     let expected = [
@@ -46,13 +41,8 @@ fn a_secret_is_read_from_file_credential_and_variable() {
 #[test]
 fn an_inline_secret_needs_the_operators_word() {
     let text = route("[{ inline = \"hidden\" }]");
-    let [fault] = &faults(&text, &environment(&[]))[..] else {
-        panic!("one fault")
-    };
-    assert!(
-        fault.starts_with("onced.toml:2: route[0].secrets[0].inline: is refused"),
-        "{fault}"
-    );
+    let [fault] = &faults(&text, &environment(&[]))[..] else { panic!("one fault") };
+    assert!(fault.starts_with("onced.toml:2: route[0].secrets[0].inline: is refused"), "{fault}");
     let config = parse(&text, &environment(&[]).with_inline_secrets()).unwrap();
     assert_eq!(label_of(&config.routes[0], "hidden"), Some("inline secret"));
 }
@@ -70,82 +60,35 @@ fn what_cannot_be_a_secret_is_refused_without_being_shown() {
             "[0].file",
             "cannot be used: character 7 is invisible: U+000A, control character",
         ),
-        (
-            file("nul", b"hid\0den"),
-            "[0].file",
-            "cannot be used: character 4 is invisible: U+0000, control character",
-        ),
+        (file("nul", b"hid\0den"), "[0].file", "cannot be used: character 4 is invisible: U+0000, control character"),
         (
             file("mark", "\u{feff}hidden".as_bytes()),
             "[0].file",
             "cannot be used: character 1 is invisible: U+FEFF, byte order mark",
         ),
-        (
-            file("bytes", b"hidden\xff"),
-            "[0].file",
-            "cannot be used: it is not UTF-8 from byte 7 on",
-        ),
-        (
-            file("newlines", b"hidden\n\n"),
-            "[0].file",
-            "cannot be used: it has a blank at its end, character 7",
-        ),
-        (
-            file("long", long.as_bytes()),
-            "[0].file",
-            "cannot be read: too large for a secret",
-        ),
+        (file("bytes", b"hidden\xff"), "[0].file", "cannot be used: it is not UTF-8 from byte 7 on"),
+        (file("newlines", b"hidden\n\n"), "[0].file", "cannot be used: it has a blank at its end, character 7"),
+        (file("long", long.as_bytes()), "[0].file", "cannot be read: too large for a secret"),
         (
             file("longish", &long.as_bytes()[..5_000]),
             "[0].file",
             "cannot be used: it has 5000 bytes; the limit is 4096",
         ),
-        (
-            "[{ file = \"/nowhere/hidden\" }]".into(),
-            "[0].file",
-            "cannot be read: No such file",
-        ),
+        ("[{ file = \"/nowhere/hidden\" }]".into(), "[0].file", "cannot be read: No such file"),
         ("[{ env = \"EMPTY\" }]".into(), "[0].env", "cannot be used: it is empty"),
-        (
-            "[{ env = \"BLANK\" }]".into(),
-            "[0].env",
-            "cannot be used: it has a blank at its beginning, character 1",
-        ),
-        (
-            "[{ env = \"NEWLINES\" }]".into(),
-            "[0].env",
-            "cannot be used: it has a blank at its end, character 7",
-        ),
-        (
-            "[{ env = \"ABSENT\" }]".into(),
-            "[0].env",
-            "is not set in the environment",
-        ),
-        (
-            "[{ credential = \"x\" }]".into(),
-            "[0].credential",
-            "needs $CREDENTIALS_DIRECTORY",
-        ),
-        (
-            "[{ credential = \"../hidden\" }]".into(),
-            "[0].credential",
-            "must be the name of a credential",
-        ),
+        ("[{ env = \"BLANK\" }]".into(), "[0].env", "cannot be used: it has a blank at its beginning, character 1"),
+        ("[{ env = \"NEWLINES\" }]".into(), "[0].env", "cannot be used: it has a blank at its end, character 7"),
+        ("[{ env = \"ABSENT\" }]".into(), "[0].env", "is not set in the environment"),
+        ("[{ credential = \"x\" }]".into(), "[0].credential", "needs $CREDENTIALS_DIRECTORY"),
+        ("[{ credential = \"../hidden\" }]".into(), "[0].credential", "must be the name of a credential"),
         ("[{}]".into(), "[0]", "needs exactly one of credential, file and env"),
-        (
-            "[{ env = \"BLANK\", file = \"x\" }]".into(),
-            "[0]",
-            "needs exactly one of",
-        ),
+        ("[{ env = \"BLANK\", file = \"x\" }]".into(), "[0]", "needs exactly one of"),
         ("[\"hidden\"]".into(), "[0]", "must be a table, not a text"),
         ("\"hidden\"".into(), "", "must be a list, not a text"),
         ("[]".into(), "", "needs at least one; only verify"),
     ] {
         let found = faults(&route(&secrets), &around).join("\n");
-        assert!(
-            found.contains(&format!("onced.toml:2: route[0].secrets{key}: {reason}")),
-            "{secrets}: {found}"
-        );
+        assert!(found.contains(&format!("onced.toml:2: route[0].secrets{key}: {reason}")), "{secrets}: {found}");
         assert!(!found.contains("hidden"), "{found}");
     }
 }
@@ -187,10 +130,7 @@ fn of_a_token_one_newline_goes_as_well() {
     let config = parse(&text("ONCE"), &around).unwrap();
     assert!(config.api.tokens[0].token.is(token.as_bytes()));
     let reason = "must be 22 to 512 visible ASCII characters";
-    assert_eq!(
-        faults(&text("TWICE"), &around),
-        [format!("onced.toml:3: api.token[0].env: {reason}")]
-    );
+    assert_eq!(faults(&text("TWICE"), &around), [format!("onced.toml:3: api.token[0].env: {reason}")]);
 }
 
 #[test]

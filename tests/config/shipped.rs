@@ -33,23 +33,11 @@ fn with_files(directory: &TempDir) -> Environment {
 
 #[test]
 fn the_shipped_file_says_what_holds_without_it_in_the_unit() {
-    let unit = environment(&[
-        ("STATE_DIRECTORY", "/var/lib/onced"),
-        ("RUNTIME_DIRECTORY", "/run/onced"),
-    ]);
+    let unit = environment(&[("STATE_DIRECTORY", "/var/lib/onced"), ("RUNTIME_DIRECTORY", "/run/onced")]);
     let shipped = parse(SHIPPED, &environment(&[])).unwrap();
     let embedded = config::embedded(&unit);
     let settings = |config: &Config| {
-        let Config {
-            api,
-            hooks,
-            store,
-            ledger,
-            routes,
-            shutdown,
-            causes: _,
-            warnings: _,
-        } = config;
+        let Config { api, hooks, store, ledger, routes, shutdown, causes: _, warnings: _ } = config;
         format!("{api:?} {hooks:?} {store:?} {ledger:?} {routes:?} {shutdown:?}")
     };
     assert_eq!(settings(&shipped), settings(&embedded));
@@ -88,9 +76,7 @@ fn the_shipped_file_has_every_key_that_the_loader_takes() {
     let mut keys = BTreeSet::new();
     for (header, text) in ONE_STRANGER_EACH {
         let found = faults(text, &environment(&[])).join("\n");
-        let (_, known) = found
-            .split_once("x: is unknown; known here: ")
-            .expect("the stranger is reported");
+        let (_, known) = found.split_once("x: is unknown; known here: ").expect("the stranger is reported");
         for key in known.lines().next().unwrap().split(", ") {
             keys.insert((*header, key.to_owned()));
         }

@@ -34,10 +34,7 @@ impl Place {
             route("github", app, more).replace(&inline, &file)
         );
         std::fs::write(path("onced.toml"), text).unwrap();
-        Self {
-            config: path("onced.toml"),
-            _dir: dir,
-        }
+        Self { config: path("onced.toml"), _dir: dir }
     }
 }
 
@@ -76,12 +73,7 @@ impl Process {
             stderr.read_to_string(&mut log).unwrap();
             log
         });
-        Self {
-            child,
-            api: api.unwrap(),
-            hooks: hooks.unwrap(),
-            log: Some(log),
-        }
+        Self { child, api: api.unwrap(), hooks: hooks.unwrap(), log: Some(log) }
     }
 
     async fn sent(&self, event: &Event) -> Sender {
@@ -186,10 +178,7 @@ async fn nothing_of_a_request_a_secret_or_an_answer_is_in_the_log_or_in_the_metr
             None => sender.answer().await,
         };
         assert_eq!(answer.status(), status, "{id}");
-        assert!(
-            status == 500 || !String::from_utf8_lossy(&answer.body).contains(MARK),
-            "{id}"
-        );
+        assert!(status == 500 || !String::from_utf8_lossy(&answer.body).contains(MARK), "{id}");
     }
     process.post(&event("good")).await.assert(200, "duplicate");
     let refused = [
@@ -213,25 +202,13 @@ async fn nothing_of_a_request_a_secret_or_an_answer_is_in_the_log_or_in_the_metr
     let mut reader = Sender(TcpStream::connect(&process.api).await.unwrap());
     reader.send("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await;
     let metrics = String::from_utf8(reader.answer().await.body).unwrap();
-    assert!(
-        metrics.contains("onced_hooks_total{route=\"github\",outcome=\"duplicate\"} 1"),
-        "{metrics}"
-    );
+    assert!(metrics.contains("onced_hooks_total{route=\"github\",outcome=\"duplicate\"} 1"), "{metrics}");
     let log = process.stop();
-    for said in [
-        "verified",
-        "refused",
-        "a hand-over came to no whole answer",
-        "a body could not be read",
-        "stopped",
-    ] {
+    for said in ["verified", "refused", "a hand-over came to no whole answer", "a body could not be read", "stopped"] {
         assert!(log.contains(&format!("\"message\":\"{said}\"")), "{said} in {log}");
     }
     let short = whole.len() - whole.windows(4).position(|four| four == b"\r\n\r\n").unwrap() - 4;
-    assert!(
-        log.contains(&format!("\"expected\":{short},\"got\":{}", short - 5)),
-        "{log}"
-    );
+    assert!(log.contains(&format!("\"expected\":{short},\"got\":{}", short - 5)), "{log}");
     for text in [log, metrics] {
         let line = text.lines().find(|line| line.contains(MARK));
         assert_eq!(line, None);

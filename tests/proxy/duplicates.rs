@@ -12,10 +12,7 @@ async fn a_handled_event_is_not_handed_over_again_and_its_sender_gets_200() {
     assert_eq!(app.answers(Reply::keep(reply)).await.attempt(), "1");
     let first = sender.answer().await;
     first.assert(201, "forwarded");
-    assert_eq!(
-        (first.body.as_slice(), first.header("x-app")),
-        (&b"hello"[..], Some("yes"))
-    );
+    assert_eq!((first.body.as_slice(), first.header("x-app")), (&b"hello"[..], Some("yes")));
     for _ in 0..3 {
         let repeat = front.post(&event).await;
         repeat.assert(200, "duplicate");
@@ -33,10 +30,7 @@ async fn every_provider_knows_its_event_again_under_a_new_signature() {
     for (first, again) in [
         (Event::github("e-1", body), Event::github("e-1", body)),
         (Event::stripe(now() - 9, body), Event::stripe(now(), body)),
-        (
-            Event::standard("m-1", now() - 9, body),
-            Event::standard("m-1", now(), body),
-        ),
+        (Event::standard("m-1", now() - 9, body), Event::standard("m-1", now(), body)),
     ] {
         let mut sender = front.sent(&first).await;
         app.answers(Reply::ok()).await;
@@ -157,10 +151,7 @@ async fn of_fifty_simultaneous_copies_exactly_one_is_handed_over() {
         let hit = app.hit().await;
         // Half the rounds end while the others are still arriving, half when all of them wait.
         if round % 2 == 0 {
-            until("49 waiting copies", || {
-                front.claims("stripe", "in_progress") == waited + 49
-            })
-            .await;
+            until("49 waiting copies", || front.claims("stripe", "in_progress") == waited + 49).await;
             app.assert_quiet();
         }
         hit.answer(Reply::ok());

@@ -98,19 +98,10 @@ impl Front {
         let environment = Environment::default().with_inline_secrets();
         let config = config::parse(&text, &dir.path().join("onced.toml"), &environment)
             .unwrap_or_else(|faults| panic!("{faults}"));
-        let surroundings = Surroundings {
-            source: source.clone(),
-            real_sync: false,
-        };
+        let surroundings = Surroundings { source: source.clone(), real_sync: false };
         let daemon = Daemon::start(config, surroundings).await.unwrap();
         let hooks = daemon.bound().hooks[0].clone();
-        Self {
-            daemon,
-            hooks,
-            source,
-            config: text,
-            dir,
-        }
+        Self { daemon, hooks, source, config: text, dir }
     }
 
     /// Stops in order and starts anew, on the same store; `meanwhile` goes on beside the stop.
@@ -155,12 +146,7 @@ impl Front {
 
     /// How many records there are.
     pub(crate) async fn records(&self) -> usize {
-        let selection = Selection {
-            namespace: None,
-            state: None,
-            after: None,
-            limit: 1_000,
-        };
+        let selection = Selection { namespace: None, state: None, after: None, limit: 1_000 };
         self.daemon.ledger().list(selection).await.unwrap().records.len()
     }
 }
@@ -283,12 +269,7 @@ impl App {
 async fn serve(mut socket: TcpStream, connection: usize, tell: mpsc::UnboundedSender<Hit>) {
     while let Some((head, body)) = read_message(&mut socket).await {
         let (reply, said) = oneshot::channel();
-        let hit = Hit {
-            connection,
-            head,
-            body,
-            reply,
-        };
+        let hit = Hit { connection, head, body, reply };
         if tell.send(hit).is_err() {
             return;
         }
@@ -329,12 +310,7 @@ async fn read_message(socket: &mut TcpStream) -> Option<(Vec<u8>, Vec<u8>)> {
 impl Hit {
     /// Lets the app do this.
     pub(crate) fn answer(self, reply: Reply) -> Seen {
-        let Self {
-            connection,
-            head,
-            body,
-            reply: to,
-        } = self;
+        let Self { connection, head, body, reply: to } = self;
         to.send(reply).unwrap();
         Seen { connection, head, body }
     }
@@ -377,9 +353,7 @@ impl Seen {
 }
 
 fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    head.split(|byte| *byte == b'\n')
-        .filter_map(|line| line.strip_suffix(b"\r"))
-        .filter(|line| !line.is_empty())
+    head.split(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\r")).filter(|line| !line.is_empty())
 }
 
 fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
@@ -390,9 +364,7 @@ fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 fn field<'h>(head: &'h [u8], name: &str) -> Option<&'h [u8]> {
-    fields(head)
-        .find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
-        .map(|(_, value)| value)
+    fields(head).find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -410,9 +382,8 @@ impl Sender {
     }
 
     pub(crate) async fn answer(&mut self) -> Answer {
-        let (head, body) = soon("an answer to the sender", read_message(&mut self.0))
-            .await
-            .expect("closed without an answer");
+        let (head, body) =
+            soon("an answer to the sender", read_message(&mut self.0)).await.expect("closed without an answer");
         Answer { head, body }
     }
 
@@ -471,12 +442,8 @@ pub(crate) struct Event {
 impl Event {
     /// Without a header but `Host`.
     pub(crate) fn bare(target: &str, body: impl AsRef<[u8]>) -> Self {
-        Self {
-            target: target.to_owned(),
-            headers: Vec::new(),
-            body: body.as_ref().to_vec(),
-        }
-        .with("Host", "hooks.example")
+        Self { target: target.to_owned(), headers: Vec::new(), body: body.as_ref().to_vec() }
+            .with("Host", "hooks.example")
     }
 
     /// As GitHub signs it.

@@ -29,30 +29,16 @@ async fn passes(front: &Front, app: &mut App, event: &Event) -> Seen {
 async fn events_without_an_id_are_all_handed_over() {
     let mut app = App::start().await;
     let front = Front::github(&app, "").await;
-    let events = [
-        unnamed("{}"),
-        Event::github("", "{}"),
-        Event::github(" ", "{}"),
-        Event::github("\t ", "{}"),
-    ];
+    let events = [unnamed("{}"), Event::github("", "{}"), Event::github(" ", "{}"), Event::github("\t ", "{}")];
     let mut deliveries = std::collections::BTreeSet::new();
     for event in events.iter().chain(&events) {
         let seen = passes(&front, &mut app, event).await;
-        assert_eq!(
-            (seen.header("onced-event-id"), seen.header("idempotency-key")),
-            (None, None)
-        );
-        assert_eq!(
-            (seen.attempt(), seen.header("onced-degraded")),
-            ("1", Some("no_event_id"))
-        );
+        assert_eq!((seen.header("onced-event-id"), seen.header("idempotency-key")), (None, None));
+        assert_eq!((seen.attempt(), seen.header("onced-degraded")), ("1", Some("no_event_id")));
         deliveries.insert(seen.header("onced-delivery").unwrap().to_owned());
     }
     assert_eq!(deliveries.len(), 8);
-    let labels = ByReason {
-        namespace: "route:github".to_owned(),
-        reason: "no_event_id",
-    };
+    let labels = ByReason { namespace: "route:github".to_owned(), reason: "no_event_id" };
     assert_eq!(front.daemon.metrics().degraded.get_or_create(&labels).get(), 8);
 
     let front = Front::start(&keyed_on(&app, "{ pointer = \"/data/id\" }", "")).await;
@@ -137,10 +123,7 @@ async fn different_digits_are_different_events() {
         let event = unnamed(&format!("{{\"id\":{id}}}"));
         let seen = passes(&front, &mut app, &event).await;
         assert_eq!(seen.header("onced-event-id"), Some(id));
-        assert_eq!(
-            seen.header("idempotency-key"),
-            Some(format!("route:github:{id}").as_str())
-        );
+        assert_eq!(seen.header("idempotency-key"), Some(format!("route:github:{id}").as_str()));
         front.post(&event).await.assert(200, "duplicate");
     }
     // Within one field, a number and the same number as text are one id.
@@ -165,9 +148,7 @@ async fn the_label_on_a_body_does_not_decide_whether_it_is_read() {
     .enumerate()
     {
         let bare = unnamed(&format!("{{\"id\":\"e-{number}\"}}"));
-        let event = labels
-            .iter()
-            .fold(bare, |event, label| event.with("Content-Type", label));
+        let event = labels.iter().fold(bare, |event, label| event.with("Content-Type", label));
         let seen = passes(&front, &mut app, &event).await;
         let labels: Vec<_> = labels.iter().map(|label| label.as_bytes()).collect();
         assert_eq!(seen.values("content-type"), labels);
@@ -202,14 +183,7 @@ async fn an_id_is_bytes_of_any_length() {
     let mut app = App::start().await;
     let front = Front::github(&app, "").await;
     let long = "x".repeat(5_000);
-    let ids: [&[u8]; 6] = [
-        b"caf\xe9",
-        b"caf\xc3\xa9",
-        long.as_bytes(),
-        &long.as_bytes()[1..],
-        b"a:b",
-        b"onced:a",
-    ];
+    let ids: [&[u8]; 6] = [b"caf\xe9", b"caf\xc3\xa9", long.as_bytes(), &long.as_bytes()[1..], b"a:b", b"onced:a"];
     for id in ids {
         let event = Event::github("", "{}").altered("X-GitHub-Delivery", id);
         let seen = passes(&front, &mut app, &event).await;
@@ -233,10 +207,7 @@ async fn what_we_say_about_an_event_is_the_same_over_its_attempts_but_for_the_at
         assert_eq!(seen.header("onced-attempt"), Some(attempt));
         assert_eq!(seen.header("onced-verified"), Some("standard-webhooks"));
         assert_eq!(seen.header("idempotency-key"), Some("route:standard-webhooks:m-1"));
-        assert_eq!(
-            (seen.header("onced-degraded"), seen.header("onced-sequence")),
-            (None, None)
-        );
+        assert_eq!((seen.header("onced-degraded"), seen.header("onced-sequence")), (None, None));
         let at = humantime::parse_rfc3339(seen.header("onced-received-at").unwrap()).unwrap();
         assert!(at.elapsed().unwrap() < Duration::from_secs(60));
     }

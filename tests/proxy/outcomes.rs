@@ -14,10 +14,7 @@ fn close(text: &str) -> Reply {
 }
 
 fn too_large_a_head() -> Reply {
-    close(&format!(
-        "HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 0\r\n\r\n",
-        "a".repeat(70_000)
-    ))
+    close(&format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 0\r\n\r\n", "a".repeat(70_000)))
 }
 
 /// Answers after which nobody knows what the app did, and the time-out.
@@ -26,40 +23,18 @@ fn unknown() -> Vec<(&'static str, Option<Reply>, u16)> {
         ("closed without a byte", Some(close("")), 502),
         ("closed in the status line", Some(close("HTTP/1.1 2")), 502),
         ("reset after the body", Some(Reply::Reset(Vec::new())), 502),
-        (
-            "a body cut short",
-            Some(close("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")),
-            502,
-        ),
-        (
-            "chunks cut short",
-            Some(close(
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
-            )),
-            502,
-        ),
+        ("a body cut short", Some(close("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")), 502),
+        ("chunks cut short", Some(close("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")), 502),
         ("no HTTP", Some(close("SPAM\r\n\r\n")), 502),
         (
             "an unasked upgrade",
-            Some(close(
-                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
-            )),
+            Some(close("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n")),
             502,
         ),
         ("an endless head", Some(too_large_a_head()), 502),
-        (
-            "two lengths",
-            Some(close(
-                "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-            )),
-            502,
-        ),
+        ("two lengths", Some(close("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")), 502),
         ("silence", None, 504),
-        (
-            "a head and silence",
-            Some(Reply::keep("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")),
-            504,
-        ),
+        ("a head and silence", Some(Reply::keep("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")), 504),
     ]
 }
 
@@ -106,10 +81,7 @@ async fn any_other_status_is_relayed_and_the_event_may_come_again() {
         assert_eq!(app.answers(Reply::keep(&reply)).await.attempt(), "1");
         let answer = sender.answer().await;
         answer.assert(status, "forwarded");
-        assert_eq!(
-            (answer.body.as_slice(), answer.header("retry-after")),
-            (&b"no"[..], Some("7"))
-        );
+        assert_eq!((answer.body.as_slice(), answer.header("retry-after")), (&b"no"[..], Some("7")));
         let told = attempt(&front, &mut app, &event, "2", Some(Reply::ok())).await;
         assert_eq!(told, (200, "forwarded".to_owned()), "{status}");
     }
@@ -208,14 +180,7 @@ async fn an_interim_answer_is_not_the_answer() {
     let front = Front::github(&app, "").await;
     let reply = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n\
                  HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-    let told = attempt(
-        &front,
-        &mut app,
-        &Event::github("e-1", "{}"),
-        "1",
-        Some(Reply::keep(reply)),
-    )
-    .await;
+    let told = attempt(&front, &mut app, &Event::github("e-1", "{}"), "1", Some(Reply::keep(reply))).await;
     assert_eq!(told, (200, "forwarded".to_owned()));
 }
 
@@ -227,15 +192,10 @@ async fn the_apps_protocol_version_stays_with_the_app() {
     let mut sender = front.sender().await;
     for id in ["e-1", "e-2"] {
         sender.send(Event::github(id, "{}").bytes()).await;
-        app.answers(close("HTTP/1.0 200 OK\r\nServer: Simple\r\n\r\nuntil the end"))
-            .await;
+        app.answers(close("HTTP/1.0 200 OK\r\nServer: Simple\r\n\r\nuntil the end")).await;
         let answer = sender.answer().await;
         answer.assert(200, "forwarded");
-        assert!(
-            answer.head.starts_with(b"HTTP/1.1 200 "),
-            "{}",
-            String::from_utf8_lossy(&answer.head)
-        );
+        assert!(answer.head.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer.head));
         assert_eq!(answer.body, b"until the end");
     }
 }

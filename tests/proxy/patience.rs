@@ -166,10 +166,7 @@ async fn a_stop_lets_an_attempt_end_whose_sender_has_gone() {
 #[tokio::test]
 async fn a_stop_does_not_wait_for_an_app_beyond_its_deadline() {
     let mut app = App::start().await;
-    let routes = format!(
-        "[shutdown]\ndrain = \"200ms\"\n{}",
-        route("github", &app, "in_flight = \"busy\"\n")
-    );
+    let routes = format!("[shutdown]\ndrain = \"200ms\"\n{}", route("github", &app, "in_flight = \"busy\"\n"));
     let front = Front::surrounded(&routes, "", Source::machine()).await;
     let event = Event::github("e-1", "{}");
     let mut sender = front.sent(&event).await;

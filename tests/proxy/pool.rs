@@ -44,10 +44,7 @@ async fn a_connection_that_died_while_idle_is_not_used() {
 async fn a_request_that_a_kept_connection_took_is_not_sent_again() {
     let mut app = App::start().await;
     let front = Front::github(&app, "").await;
-    for (number, reply) in [Reply::Close(Vec::new()), Reply::Reset(Vec::new())]
-        .into_iter()
-        .enumerate()
-    {
+    for (number, reply) in [Reply::Close(Vec::new()), Reply::Reset(Vec::new())].into_iter().enumerate() {
         let mut sender = front.sent(&Event::github(&format!("a-{number}"), "{}")).await;
         let kept = app.answers(Reply::ok()).await.connection;
         sender.answer().await.assert(200, "forwarded");
@@ -74,17 +71,9 @@ async fn answers_without_a_body_and_answers_with_too_much_do_not_shift_the_next_
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, true),
         ("HTTP/1.1 205 Reset\r\nContent-Length: 0\r\n\r\n", 205, true),
         ("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", 502, true),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
-            200,
-            false,
-        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", 200, false),
         ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok\r\n", 200, false),
-        (
-            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
-            200,
-            false,
-        ),
+        ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", 200, false),
     ] {
         for _ in 0..10 {
             number += 1;

@@ -84,12 +84,7 @@ async fn a_target_that_would_leave_its_prefix_is_not_handed_over() {
 async fn bytes_that_no_target_may_have_are_refused() {
     let mut app = App::start().await;
     let front = Front::start(&at("/hooks/x/*", &app, "/in/")).await;
-    for target in [
-        &b"/hooks/x/a b"[..],
-        b"/hooks/x/\x01",
-        b"/hooks/x/\xff",
-        b"/hooks/x/a\x7f",
-    ] {
+    for target in [&b"/hooks/x/a b"[..], b"/hooks/x/\x01", b"/hooks/x/\xff", b"/hooks/x/a\x7f"] {
         let mut sender = front.sender().await;
         sender.send(raw(target, "e-1")).await;
         assert_eq!(sender.answer().await.status(), 400, "{}", target.escape_ascii());
@@ -134,16 +129,9 @@ async fn the_exact_route_comes_first_then_the_longest_prefix() {
 async fn a_path_without_a_route_is_a_404() {
     let mut app = App::start().await;
     let front = Front::github(&app, "").await;
-    for target in [
-        "/",
-        "/hooks",
-        "/hooks/github/",
-        "/hooks/githu",
-        "/hooks//github",
-        "/hooks/%67ithub",
-        "/v1/claim",
-        "*",
-    ] {
+    for target in
+        ["/", "/hooks", "/hooks/github/", "/hooks/githu", "/hooks//github", "/hooks/%67ithub", "/v1/claim", "*"]
+    {
         let mut sender = front.sender().await;
         sender.send(raw(target.as_bytes(), "e-1")).await;
         sender.answer().await.assert(404, "unrouted");
@@ -177,12 +165,9 @@ async fn a_body_above_the_limit_is_a_413_before_it_is_sent_and_one_at_the_limit_
 
     let over = Event::github("e-2", "0123456789a");
     let asking = over.clone().with("Expect", "100-continue");
-    for bytes in [
-        over.bytes(),
-        over.chunked(&[5]),
-        over.head("Content-Length: 11\r\n"),
-        asking.head("Content-Length: 11\r\n"),
-    ] {
+    for bytes in
+        [over.bytes(), over.chunked(&[5]), over.head("Content-Length: 11\r\n"), asking.head("Content-Length: 11\r\n")]
+    {
         let mut sender = front.sender().await;
         sender.send(bytes).await;
         let answer = sender.answer().await; // no 100 before it
@@ -222,20 +207,9 @@ async fn no_part_of_a_refused_body_is_taken_for_a_request() {
     let too_large = outer("/hooks/github", 2_000);
     let got = [b"GET", &unsigned[4..]].concat();
     // Judged on what its Content-Length covers: nothing; the rest follows on the connection.
-    let short = [
-        Event::bare("/hooks/github", "")
-            .head("Content-Length: 0\r\n")
-            .as_slice(),
-        b"not a request\r\n\r\n",
-    ]
-    .concat();
-    for (bytes, status) in [
-        (unsigned, 401),
-        (unrouted, 404),
-        (too_large, 413),
-        (got, 405),
-        (short, 401),
-    ] {
+    let short =
+        [Event::bare("/hooks/github", "").head("Content-Length: 0\r\n").as_slice(), b"not a request\r\n\r\n"].concat();
+    for (bytes, status) in [(unsigned, 401), (unrouted, 404), (too_large, 413), (got, 405), (short, 401)] {
         let mut sender = front.sender().await;
         sender.send(bytes).await;
         assert_eq!(sender.answer().await.status(), status);
@@ -249,19 +223,13 @@ async fn no_part_of_a_refused_body_is_taken_for_a_request() {
 async fn assert_no_more(sender: &mut Sender) {
     use tokio::io::AsyncWriteExt as _;
     // The daemon may have closed.
-    let _ = sender
-        .0
-        .write_all(b"GET /probe HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        .await;
+    let _ = sender.0.write_all(b"GET /probe HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
     let mut rest = Vec::new();
     // A reset is an end, too.
     let _ = tokio::io::AsyncReadExt::read_to_end(&mut sender.0, &mut rest).await;
     let rest = String::from_utf8_lossy(&rest);
     assert!(rest.matches("HTTP/1.1 ").count() <= 1, "{rest}");
-    assert!(
-        rest.is_empty() || rest.starts_with("HTTP/1.1 404") || rest.starts_with("HTTP/1.1 400"),
-        "{rest}"
-    );
+    assert!(rest.is_empty() || rest.starts_with("HTTP/1.1 404") || rest.starts_with("HTTP/1.1 400"), "{rest}");
 }
 
 #[tokio::test]
@@ -273,9 +241,7 @@ async fn one_connection_carries_events_of_several_routes_in_order() {
     for number in 0..3 {
         let id = number.to_string();
         let event = Event::github(&id, "{}");
-        sender
-            .send([event.bytes(), event.clone().at("/other").bytes(), event.bytes()].concat())
-            .await;
+        sender.send([event.bytes(), event.clone().at("/other").bytes(), event.bytes()].concat()).await;
         assert_eq!(app.answers(Reply::status(201)).await.target(), b"/in");
         assert_eq!(app.answers(Reply::status(202)).await.target(), b"/other");
         sender.answer().await.assert(201, "forwarded");

@@ -24,10 +24,7 @@ struct Vector {
 /// The headers that may carry what was signed must reach the app as they came.
 fn event(vector: &Vector) -> Event {
     let bare = Event::bare("/hooks/it", &vector.body);
-    let event = vector
-        .headers
-        .iter()
-        .fold(bare, |event, (name, value)| event.with(name, value));
+    let event = vector.headers.iter().fold(bare, |event, (name, value)| event.with(name, value));
     match vector.profile.as_str() {
         // The published examples of GitHub sign bodies and show no delivery id.
         "github" => event.with("X-GitHub-Delivery", &vector.id),

@@ -10,16 +10,13 @@ const BODY: &str = r#"{"id":"evt_1"}"#;
 const REFUSAL: &[u8] = b"the signature could not be verified\n";
 
 fn all_routes(app: &App) -> String {
-    ["github", "stripe", "standard-webhooks"]
-        .map(|provider| route(provider, app, ""))
-        .concat()
+    ["github", "stripe", "standard-webhooks"].map(|provider| route(provider, app, "")).concat()
 }
 
 /// Values that are no signature, whatever the digest is.
 fn malformed(digest: &str) -> Vec<Vec<u8>> {
-    let mut values: Vec<Vec<u8>> = ["", " ", "sha256=", "v1=", "v1,", "=", ",", "t=,v1="]
-        .map(|text| text.as_bytes().to_vec())
-        .into();
+    let mut values: Vec<Vec<u8>> =
+        ["", " ", "sha256=", "v1=", "v1,", "=", ",", "t=,v1="].map(|text| text.as_bytes().to_vec()).into();
     values.push(digest.as_bytes()[1..].to_vec());
     values.push([digest.as_bytes(), b"0"].concat());
     values.push(vec![b'z'; 64]);
@@ -39,18 +36,10 @@ fn forgeries() -> Vec<Event> {
     let mut values = malformed(&digest);
     let other = hex::encode(hmac(b"another", &[BODY.as_bytes()]));
     values.extend(
-        [
-            format!("sha256={other}"),
-            format!("sha256={digest}0"),
-            format!("sha256={}", &digest[1..]),
-        ]
-        .map(String::into_bytes),
+        [format!("sha256={other}"), format!("sha256={digest}0"), format!("sha256={}", &digest[1..])]
+            .map(String::into_bytes),
     );
-    forgeries.extend(
-        values
-            .iter()
-            .map(|value| good.clone().altered("X-Hub-Signature-256", value)),
-    );
+    forgeries.extend(values.iter().map(|value| good.clone().altered("X-Hub-Signature-256", value)));
     let mut altered = good.clone();
     altered.body[2] ^= 1;
     forgeries.push(altered);
@@ -71,11 +60,7 @@ fn forgeries() -> Vec<Event> {
         format!("t={at},v1={digest}0"),
     ];
     values.extend(wrong.map(String::into_bytes));
-    forgeries.extend(
-        values
-            .iter()
-            .map(|value| good.clone().altered("Stripe-Signature", value)),
-    );
+    forgeries.extend(values.iter().map(|value| good.clone().altered("Stripe-Signature", value)));
 
     let good = Event::standard("m-1", at, BODY);
     let digest = standard_digest("m-1", at, BODY.as_bytes());
@@ -88,19 +73,10 @@ fn forgeries() -> Vec<Event> {
     forgeries.push(good.clone().altered("webhook-timestamp", (at - 1).to_string()));
     let mut values = malformed(&digest);
     values.extend(
-        [
-            format!("v2,{digest}"),
-            format!("v1a,{digest}"),
-            digest.clone(),
-            format!("v1,{}", &digest[1..]),
-        ]
-        .map(String::into_bytes),
+        [format!("v2,{digest}"), format!("v1a,{digest}"), digest.clone(), format!("v1,{}", &digest[1..])]
+            .map(String::into_bytes),
     );
-    forgeries.extend(
-        values
-            .iter()
-            .map(|value| good.clone().altered("webhook-signature", value)),
-    );
+    forgeries.extend(values.iter().map(|value| good.clone().altered("webhook-signature", value)));
     forgeries
 }
 
@@ -119,11 +95,7 @@ async fn every_wrong_signature_gets_the_same_401_and_changes_nothing() {
     assert_eq!(front.records().await, 0);
     app.assert_quiet();
     // The genuine ones are not burnt by them.
-    for event in [
-        Event::github("e-1", BODY),
-        Event::stripe(now(), BODY),
-        Event::standard("m-1", now(), BODY),
-    ] {
+    for event in [Event::github("e-1", BODY), Event::stripe(now(), BODY), Event::standard("m-1", now(), BODY)] {
         let mut sender = front.sent(&event).await;
         assert_eq!(app.answers(Reply::ok()).await.attempt(), "1");
         sender.answer().await.assert(200, "forwarded");
@@ -154,9 +126,7 @@ async fn an_id_header_that_comes_twice_is_a_401() {
     let mut app = App::start().await;
     let front = Front::github(&app, "").await;
     for second in ["e-1", "e-2"] {
-        let answer = front
-            .post(&Event::github("e-1", BODY).with("x-github-delivery", second))
-            .await;
+        let answer = front.post(&Event::github("e-1", BODY).with("x-github-delivery", second)).await;
         answer.assert(401, "unverified");
         assert_eq!(answer.body, REFUSAL);
     }
@@ -291,9 +261,7 @@ async fn what_is_not_verified_is_not_called_verified() {
         "[[route]]\nname = \"open\"\npath = \"/open\"\nverify = \"none\"\nevent_id = {{ header = \"X-Id\" }}\nforward_to = \"{url}/\"\n"
     );
     let front = Front::start(&routes).await;
-    let event = Event::bare("/open", "{}")
-        .with("X-Id", "1")
-        .with("Onced-Verified", "github");
+    let event = Event::bare("/open", "{}").with("X-Id", "1").with("Onced-Verified", "github");
     let mut sender = front.sent(&event).await;
     assert_eq!(app.answers(Reply::ok()).await.header("onced-verified"), None);
     sender.answer().await.assert(200, "forwarded");

@@ -20,10 +20,7 @@ async fn every_body_has_its_length() {
         (ResponseBody::empty, ""),
         (|| "text".into(), "text"),
         (|| vec![b'v'; 3].into(), "vvv"),
-        (
-            || ResponseBody::with_receipt("kept", || panic!("it was written")),
-            "kept",
-        ),
+        (|| ResponseBody::with_receipt("kept", || panic!("it was written")), "kept"),
     ];
     for (body, text) in bodies {
         let server = Server::start(move |_| async move { Response::new(body()) }).await;
@@ -65,12 +62,7 @@ impl Receipts {
                 }
             }
         };
-        Self {
-            gate,
-            unwritten,
-            asked,
-            server: Server::start(service).await,
-        }
+        Self { gate, unwritten, asked, server: Server::start(service).await }
     }
 
     /// The count once every connection has ended.
@@ -112,14 +104,9 @@ async fn a_body_that_never_goes_out_counts_as_unwritten() {
         let receipts = Receipts::start(text).await;
         let mut client = receipts.server.connect().await;
         receipts.gate.notify_one();
-        client
-            .send(format!("{method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
-            .await;
+        client.send(format!("{method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).await;
         let answer = client.read_to_end().await;
-        assert_eq!(
-            (answer.header("content-length"), answer.body()),
-            (Some(text.len().to_string().as_str()), "")
-        );
+        assert_eq!((answer.header("content-length"), answer.body()), (Some(text.len().to_string().as_str()), ""));
         assert_eq!(receipts.unwritten().await, 1);
     }
 }
@@ -149,9 +136,7 @@ async fn pipelined_requests_are_answered_in_order() {
     })
     .await;
     let mut client = server.connect().await;
-    client
-        .send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
-        .await;
+    client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert_eq!(client.answer().await.body(), "/1");
     assert_eq!(client.answer().await.body(), "/2");
 }
@@ -159,9 +144,7 @@ async fn pipelined_requests_are_answered_in_order() {
 #[tokio::test]
 async fn the_handler_knows_its_peer() {
     let server = Server::start(|request: Request| async move {
-        let Peer::Tcp(address) = request.peer else {
-            panic!("it came over TCP")
-        };
+        let Peer::Tcp(address) = request.peer else { panic!("it came over TCP") };
         Response::new(address.to_string().into_bytes().into())
     })
     .await;
@@ -178,9 +161,5 @@ async fn a_peer_that_does_not_read_its_answer_is_dropped_after_the_stall() {
     client.send(GET).await;
     client.0.readable().await.unwrap();
     sleep(Limits::default().write_stall + Duration::from_secs(1)).await;
-    assert_eq!(
-        server.shutdown.drain(Instant::now()).await,
-        Drained { finished: 0, cut: 0 },
-        "it is still there"
-    );
+    assert_eq!(server.shutdown.drain(Instant::now()).await, Drained { finished: 0, cut: 0 }, "it is still there");
 }

@@ -16,9 +16,7 @@ async fn a_body_of_many_pieces_arrives_whole_on_a_connection_that_is_kept() {
     let mut client = server.connect().await;
     let body = "0123456789".repeat(10_000);
     for _ in 0..2 {
-        client
-            .send(format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len()))
-            .await;
+        client.send(format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len())).await;
         assert_eq!(client.answer().await.body(), body);
     }
 }
@@ -27,9 +25,7 @@ async fn a_body_of_many_pieces_arrives_whole_on_a_connection_that_is_kept() {
 async fn a_body_announced_too_large_is_413_before_it_is_read_and_never_asked_for() {
     let server = Server::start(echo).await;
     let mut client = server.connect().await;
-    client
-        .send(format!("{HEAD}Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n"))
-        .await;
+    client.send(format!("{HEAD}Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n")).await;
     let answer = client.read_to_end().await;
     assert_eq!(answer.status().as_u16(), 413);
     assert_eq!(answer.body(), "the body is longer than 100000 bytes");
@@ -42,9 +38,7 @@ async fn the_413_arrives_although_megabytes_of_body_are_on_their_way() {
     let server = Server::start(echo).await;
     let mut client = server.connect().await;
     let body = vec![b'x'; 8_000_000];
-    client
-        .send(format!("{HEAD}Content-Length: {}\r\n\r\n", body.len()))
-        .await;
+    client.send(format!("{HEAD}Content-Length: {}\r\n\r\n", body.len())).await;
     client.send(&body).await;
     assert_eq!(client.read_to_end().await.status().as_u16(), 413);
 }
@@ -64,9 +58,7 @@ async fn a_chunked_body_is_413_as_soon_as_it_passes_the_limit() {
 async fn a_sender_that_expects_100_continue_gets_it_when_the_body_is_read() {
     let server = Server::start(echo).await;
     let mut client = server.connect().await;
-    client
-        .send(format!("{HEAD}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n"))
-        .await;
+    client.send(format!("{HEAD}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n")).await;
     assert_eq!(client.answer().await.status().as_u16(), 100);
     client.send("hi").await;
     assert_eq!(client.answer().await.body(), "hi");
@@ -75,16 +67,9 @@ async fn a_sender_that_expects_100_continue_gets_it_when_the_body_is_read() {
 #[tokio::test]
 async fn malformed_chunks_are_400_and_the_connection_closes() {
     let server = Server::start(echo).await;
-    for chunk in [
-        "zz\r\nhi\r\n0\r\n\r\n",
-        "2\r\nhiXX0\r\n\r\n",
-        "-2\r\nhi\r\n0\r\n\r\n",
-        "11111111111111111\r\nhi",
-    ] {
+    for chunk in ["zz\r\nhi\r\n0\r\n\r\n", "2\r\nhiXX0\r\n\r\n", "-2\r\nhi\r\n0\r\n\r\n", "11111111111111111\r\nhi"] {
         let mut client = server.connect().await;
-        client
-            .send(format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n{chunk}"))
-            .await;
+        client.send(format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n{chunk}")).await;
         let answer = client.read_to_end().await;
         assert_eq!(answer.status().as_u16(), 400, "{chunk:?}");
         assert_eq!(answer.body(), "the body's chunks are malformed", "{chunk:?}");
@@ -103,19 +88,13 @@ async fn a_body_that_the_sender_cuts_short_is_never_taken_for_a_whole_one() {
         }
     })
     .await;
-    for start in [
-        "Content-Length: 8\r\n\r\nhalf",
-        "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
-    ] {
+    for start in ["Content-Length: 8\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"] {
         let mut client = server.connect().await;
         client.send(format!("{HEAD}{start}")).await;
         assert!(outcomes.recv().await.unwrap().is_none());
         drop(client);
         let outcome = outcomes.recv().await.unwrap();
-        assert!(
-            matches!(outcome, Some(Err(BodyError::Incomplete { got: 4, .. }))),
-            "{outcome:?}"
-        );
+        assert!(matches!(outcome, Some(Err(BodyError::Incomplete { got: 4, .. }))), "{outcome:?}");
     }
 }
 

@@ -33,17 +33,9 @@ async fn ambiguous_framing_is_refused_and_the_connection_closed() {
         ("Host: a\r\nTransfer-Encoding: gzip", &chunked, 400),
         ("Host: a\r\nTransfer-Encoding: chunked, gzip", &chunked, 400),
         ("Host: a\r\nTransfer-Encoding: gzip, chunked", &chunked, 501),
-        (
-            "Host: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
-            &chunked,
-            501,
-        ),
+        ("Host: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked", &chunked, 501),
         ("Host: a\r\nTransfer-Encoding: chunked, chunked", &chunked, 501),
-        (
-            "Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
-            &chunked,
-            501,
-        ),
+        ("Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked", &chunked, 501),
         ("Host: a\r\nTransfer-Encoding: ,chunked", &chunked, 501),
         ("Host: a\r\nHost: b\r\nContent-Length: 2", &sized, 400),
         ("Content-Length: 2", &sized, 400),
@@ -61,11 +53,7 @@ async fn with_both_lengths_transfer_encoding_alone_counts_and_the_connection_clo
     ] {
         let server = Server::start(echo).await;
         let mut client = server.connect().await;
-        client
-            .send(format!(
-                "POST / HTTP/1.1\r\n{fields}\r\n\r\n5\r\nhello\r\n0\r\n\r\n{SMUGGLED}"
-            ))
-            .await;
+        client.send(format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n5\r\nhello\r\n0\r\n\r\n{SMUGGLED}")).await;
         let answer = client.read_to_end().await;
         assert_eq!((answer.status().as_u16(), answer.body()), (200, "hello"), "{fields:?}");
     }
@@ -75,9 +63,7 @@ async fn with_both_lengths_transfer_encoding_alone_counts_and_the_connection_clo
 async fn a_repeated_equal_content_length_is_one() {
     let server = Server::start(echo).await;
     let mut client = server.connect().await;
-    client
-        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi")
-        .await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi").await;
     assert_eq!(client.answer().await.body(), "hi");
 }
 
@@ -85,9 +71,7 @@ async fn a_repeated_equal_content_length_is_one() {
 async fn transfer_encoding_in_http_1_0_is_refused() {
     let server = Server::start(echo).await;
     let mut client = server.connect().await;
-    client
-        .send("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
-        .await;
+    client.send("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").await;
     assert_eq!(client.read_to_end().await.status().as_u16(), 400);
 }
 
@@ -118,10 +102,6 @@ async fn a_head_of_64_kib_is_taken_and_a_larger_one_is_431_which_arrives() {
         let start = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: ";
         let padding = "y".repeat(head_bytes - start.len() - 4);
         client.send(format!("{start}{padding}\r\n\r\n")).await;
-        assert_eq!(
-            client.read_to_end().await.status().as_u16(),
-            expected,
-            "{head_bytes} bytes"
-        );
+        assert_eq!(client.read_to_end().await.status().as_u16(), expected, "{head_bytes} bytes");
     }
 }

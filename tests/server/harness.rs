@@ -49,11 +49,7 @@ impl Server {
 
 /// The bodies that [`echo`] takes.
 pub(crate) fn body_limits() -> BodyLimits {
-    BodyLimits {
-        max_bytes: 100_000,
-        whole: Duration::from_secs(60),
-        min_rate: 1000,
-    }
+    BodyLimits { max_bytes: 100_000, whole: Duration::from_secs(60), min_rate: 1000 }
 }
 
 /// Answers with the body, or with the body's error.
@@ -118,20 +114,13 @@ pub(crate) struct Answer(pub(crate) String);
 
 impl Answer {
     pub(crate) fn status(&self) -> StatusCode {
-        self.0
-            .split(' ')
-            .nth(1)
-            .unwrap_or_else(|| panic!("no status in {:?}", self.0))
-            .parse()
-            .unwrap()
+        self.0.split(' ').nth(1).unwrap_or_else(|| panic!("no status in {:?}", self.0)).parse().unwrap()
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let head = self.0.split("\r\n\r\n").next().unwrap();
         let mut fields = head.lines().skip(1).filter_map(|line| line.split_once(": "));
-        fields
-            .find(|(found, _)| found.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value)
+        fields.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     pub(crate) fn body(&self) -> &str {

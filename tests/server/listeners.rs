@@ -109,19 +109,13 @@ async fn a_call_to_nobody_names_the_endpoint() {
 #[tokio::test]
 async fn a_call_over_tcp_is_answered() {
     let server = Server::start(ok).await;
-    assert_eq!(
-        call(&Endpoint::Tcp(server.address), get("/")).await.unwrap().body(),
-        "ok"
-    );
+    assert_eq!(call(&Endpoint::Tcp(server.address), get("/")).await.unwrap().body(), "ok");
 }
 
 #[tokio::test]
 async fn a_connection_beyond_the_last_place_waits_for_one() {
     let count = Arc::new(AtomicUsize::new(0));
-    let limits = Limits {
-        max_connections: 1,
-        ..Limits::default()
-    };
+    let limits = Limits { max_connections: 1, ..Limits::default() };
     let server = Server::with_limits(limits, move |_| {
         let number = count.fetch_add(1, Ordering::SeqCst) + 1;
         async move { Response::new(number.to_string().into_bytes().into()) }
@@ -147,18 +141,12 @@ fn tls_file(name: &str) -> std::path::PathBuf {
 
 async fn tls_server() -> Server {
     let tls = Tls::load(&tls_file("certificate.pem"), &tls_file("key.pem")).unwrap();
-    Server::on(
-        Listener::bind_tcp("127.0.0.1:0", Some(tls)).await.unwrap(),
-        Limits::default(),
-        ok,
-    )
+    Server::on(Listener::bind_tcp("127.0.0.1:0", Some(tls)).await.unwrap(), Limits::default(), ok)
 }
 
 fn tls_client() -> TlsConnector {
     let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from_pem_file(tls_file("certificate.pem")).unwrap())
-        .unwrap();
+    roots.add(CertificateDer::from_pem_file(tls_file("certificate.pem")).unwrap()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -195,10 +183,7 @@ async fn a_certificate_or_key_that_cannot_be_used_says_which() {
     assert!(matches!(Tls::load(missing, &key), Err(TlsError::Certificate { .. })));
     assert!(matches!(Tls::load(&certificate, missing), Err(TlsError::Key { .. })));
     assert!(matches!(Tls::load(&key, &key), Err(TlsError::NoCertificate { .. })));
-    assert!(matches!(
-        Tls::load(&certificate, &certificate),
-        Err(TlsError::Key { .. })
-    ));
+    assert!(matches!(Tls::load(&certificate, &certificate), Err(TlsError::Key { .. })));
 }
 
 /// The limit is the process's, so this test runs itself again in a process of its own.
@@ -209,24 +194,14 @@ async fn a_lack_of_descriptors_pauses_the_accept_loop_and_does_not_end_it() {
         let name = "listeners::a_lack_of_descriptors_pauses_the_accept_loop_and_does_not_end_it";
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         let outcome = again.args(["--exact", name]).env(ALONE, "1").output().unwrap();
-        assert!(
-            String::from_utf8_lossy(&outcome.stdout).contains("1 passed"),
-            "{outcome:?}"
-        );
+        assert!(String::from_utf8_lossy(&outcome.stdout).contains("1 passed"), "{outcome:?}");
         return;
     }
     let server = Server::start(ok).await;
     let mut client = server.connect().await;
     let before = getrlimit(Resource::Nofile);
     let next_free = fs::File::open("/dev/null").unwrap().as_raw_fd();
-    setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: Some(next_free as u64),
-            ..before
-        },
-    )
-    .unwrap();
+    setrlimit(Resource::Nofile, Rlimit { current: Some(next_free as u64), ..before }).unwrap();
     client.send(GET).await;
     let silence = timeout(Duration::from_secs(60), client.0.readable()).await; // hundreds of tries
     assert!(silence.is_err(), "it was accepted without a descriptor");

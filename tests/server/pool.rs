@@ -87,9 +87,7 @@ async fn read_request(socket: &mut TcpStream) -> Option<String> {
         bytes.push(socket.read_u8().await.ok()?);
     }
     let head = String::from_utf8_lossy(&bytes).into_owned();
-    let length = head
-        .lines()
-        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length.expect("every request to an app has a Content-Length")];
     socket.read_exact(&mut body).await.ok()?;
     Some(head + &String::from_utf8(body).unwrap())
@@ -100,10 +98,7 @@ fn target(authority: &str) -> Target {
 }
 
 fn pool() -> Pool {
-    Pool::new(PoolSettings {
-        max_reply_bytes: 1000,
-        ..PoolSettings::default()
-    })
+    Pool::new(PoolSettings { max_reply_bytes: 1000, ..PoolSettings::default() })
 }
 
 fn hello() -> HttpRequest<Bytes> {
@@ -116,10 +111,7 @@ async fn a_request_is_sent_byte_for_byte_with_host_and_length() {
     let reply = pool().send(&app.target, hello(), far()).await.unwrap();
     assert_eq!((reply.status().as_u16(), &reply.body()[..]), (200, &b"ok"[..]));
     let (_, request) = app.request().await;
-    let expected = format!(
-        "POST /hooks?a=%20b HTTP/1.1\r\ncontent-length: 5\r\nhost: {}\r\n\r\nhello",
-        app.target
-    );
+    let expected = format!("POST /hooks?a=%20b HTTP/1.1\r\ncontent-length: 5\r\nhost: {}\r\n\r\nhello", app.target);
     assert_eq!(request, expected);
 }
 
@@ -146,10 +138,8 @@ async fn a_kept_connection_that_the_app_closed_is_noticed_and_a_new_one_taken() 
 
 #[tokio::test]
 async fn a_connection_that_the_reply_closes_is_not_kept() {
-    let mut app = App::start(&[Reply::Keep(
-        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
-    )])
-    .await;
+    let mut app =
+        App::start(&[Reply::Keep("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")]).await;
     pool().send(&app.target, hello(), far()).await.unwrap();
     assert_eq!(app.request().await.0, 1);
     app.assert_ended(1).await;
@@ -175,18 +165,12 @@ async fn a_refused_connection_was_never_reached() {
     let target = target(&listener.local_addr().unwrap().to_string());
     drop(listener);
     let error = pool().send(&target, hello(), far()).await.unwrap_err();
-    assert!(
-        matches!(error, SendError::NeverReached(Unreached::Connect(_))),
-        "{error:?}"
-    );
+    assert!(matches!(error, SendError::NeverReached(Unreached::Connect(_))), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_name_without_an_address_was_never_reached() {
-    let error = pool()
-        .send(&target("app.invalid:80"), hello(), far())
-        .await
-        .unwrap_err();
+    let error = pool().send(&target("app.invalid:80"), hello(), far()).await.unwrap_err();
     // The machine's resolver may also be slower than the time for connecting.
     assert!(matches!(error, SendError::NeverReached(_)), "{error:?}");
 }
@@ -207,14 +191,8 @@ async fn a_connection_neither_refused_nor_accepted_was_never_reached() {
     let address = full.local_addr().unwrap();
     let _occupant = TcpStream::connect(address).await.unwrap();
     let began = Instant::now();
-    let error = pool()
-        .send(&target(&address.to_string()), hello(), far())
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(error, SendError::NeverReached(Unreached::TimedOut)),
-        "{error:?}"
-    );
+    let error = pool().send(&target(&address.to_string()), hello(), far()).await.unwrap_err();
+    assert!(matches!(error, SendError::NeverReached(Unreached::TimedOut)), "{error:?}");
     assert_eq!(began.elapsed().as_secs(), 5);
 }
 
@@ -222,10 +200,7 @@ async fn a_connection_neither_refused_nor_accepted_was_never_reached() {
 async fn failure(reply: &'static [Reply]) -> SendError {
     let mut app = App::start(reply).await;
     let pool = pool();
-    let error = pool
-        .send(&app.target, hello(), Instant::now() + Duration::from_secs(30))
-        .await
-        .unwrap_err();
+    let error = pool.send(&app.target, hello(), Instant::now() + Duration::from_secs(30)).await.unwrap_err();
     assert_eq!(app.request().await.0, 1);
     app.assert_ended(1).await; // also when the app would have read on: the connection is not kept
     app.assert_nothing_more();
@@ -235,43 +210,19 @@ async fn failure(reply: &'static [Reply]) -> SendError {
 #[tokio::test]
 async fn an_app_that_closes_instead_of_replying_leaves_the_outcome_unknown_and_is_not_asked_again() {
     let error = failure(&[Reply::Close("")]).await;
-    assert!(
-        matches!(
-            error,
-            SendError::Unknown {
-                status: None,
-                source: Lost::Truncated(_)
-            }
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, SendError::Unknown { status: None, source: Lost::Truncated(_) }), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_app_that_does_not_reply_in_time_leaves_the_outcome_unknown() {
     let error = failure(&[Reply::Keep("")]).await;
-    assert!(
-        matches!(
-            error,
-            SendError::Unknown {
-                status: None,
-                source: Lost::TimedOut
-            }
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, SendError::Unknown { status: None, source: Lost::TimedOut }), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reply_whose_body_does_not_come_in_time_keeps_its_status() {
     let error = failure(&[Reply::Keep("HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\nhalf")]).await;
-    let SendError::Unknown {
-        status: Some(status),
-        source: Lost::TimedOut,
-    } = error
-    else {
-        panic!("{error:?}")
-    };
+    let SendError::Unknown { status: Some(status), source: Lost::TimedOut } = error else { panic!("{error:?}") };
     assert_eq!(status, 201);
 }
 
@@ -282,11 +233,7 @@ async fn a_reply_cut_short_is_truncated_and_keeps_its_status() {
         "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
     ] {
         let error = failure(Box::leak(Box::new([Reply::Close(reply)]))).await;
-        let SendError::Unknown {
-            status: Some(status),
-            source: Lost::Truncated(_),
-        } = error
-        else {
+        let SendError::Unknown { status: Some(status), source: Lost::Truncated(_) } = error else {
             panic!("{error:?}")
         };
         assert_eq!(status, 201);
@@ -297,35 +244,16 @@ async fn a_reply_cut_short_is_truncated_and_keeps_its_status() {
 async fn what_is_no_reply_is_malformed() {
     for reply in ["hello\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nok"] {
         let error = failure(Box::leak(Box::new([Reply::Keep(reply)]))).await;
-        assert!(
-            matches!(
-                error,
-                SendError::Unknown {
-                    status: None,
-                    source: Lost::Malformed(_)
-                }
-            ),
-            "{reply}: {error:?}"
-        );
+        assert!(matches!(error, SendError::Unknown { status: None, source: Lost::Malformed(_) }), "{reply}: {error:?}");
     }
 }
 
 #[tokio::test]
 async fn an_unasked_101_is_no_reply() {
-    let error = failure(&[Reply::Keep(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
-    )]);
+    let error =
+        failure(&[Reply::Keep("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")]);
     let error = error.await;
-    assert!(
-        matches!(
-            error,
-            SendError::Unknown {
-                status: None,
-                source: Lost::UnaskedUpgrade
-            }
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, SendError::Unknown { status: None, source: Lost::UnaskedUpgrade }), "{error:?}");
 }
 
 #[tokio::test]
@@ -333,13 +261,7 @@ async fn a_reply_over_the_limit_is_an_error_of_its_own_that_keeps_the_status() {
     for framing in ["Content-Length: 1001\r\n", ""] {
         let text = format!("HTTP/1.1 200 OK\r\n{framing}\r\n{}", "x".repeat(1001));
         let error = failure(Box::leak(Box::new([Reply::Close(text.leak())]))).await;
-        let SendError::ReplyTooLong {
-            status,
-            limit_bytes: 1000,
-        } = error
-        else {
-            panic!("{error:?}")
-        };
+        let SendError::ReplyTooLong { status, limit_bytes: 1000 } = error else { panic!("{error:?}") };
         assert_eq!(status, 200);
     }
 }
@@ -360,8 +282,7 @@ async fn an_early_final_reply_is_taken_before_the_request_is_sent() {
     let app = tokio::spawn(async move {
         let (socket, _) = listener.accept().await.unwrap();
         let mut app = Raw(socket);
-        app.send("HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-            .await;
+        app.send("HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").await;
         app
     });
     let request = HttpRequest::post("/").body(vec![0; 32 * 1024 * 1024].into()).unwrap();
@@ -376,18 +297,13 @@ async fn header_names_keep_their_letters_and_values_their_bytes_through_the_serv
     let server = Server::start(move |request: Request| {
         let (pool, target) = (pool.clone(), target.clone());
         async move {
-            let reply = pool
-                .send(&target, HttpRequest::from_parts(request.head, Bytes::new()), far())
-                .await
-                .unwrap();
+            let reply = pool.send(&target, HttpRequest::from_parts(request.head, Bytes::new()), far()).await.unwrap();
             Response::new(reply.into_body().into())
         }
     })
     .await;
     let mut sender = server.connect().await;
-    sender
-        .send(&b"POST http://elsewhere/x HTTP/1.1\r\nHOST: a\r\nX-CaSe: one\r\nx-cAsE: tw\xe9\r\n\r\n"[..])
-        .await;
+    sender.send(&b"POST http://elsewhere/x HTTP/1.1\r\nHOST: a\r\nX-CaSe: one\r\nx-cAsE: tw\xe9\r\n\r\n"[..]).await;
     assert_eq!(sender.answer().await.body(), "ok");
     let (_, request) = app.request().await;
     let expected = "POST /x HTTP/1.1\r\nHOST: a\r\nX-CaSe: one\r\nx-cAsE: tw\u{fffd}\r\ncontent-length: 0\r\n\r\n";

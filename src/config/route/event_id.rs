@@ -36,9 +36,5 @@ fn pointer(text: &str) -> Result<Pointer, String> {
 }
 
 fn form(text: &str) -> Result<String, &'static str> {
-    if text.is_empty() {
-        Err("must be the name of a form field")
-    } else {
-        Ok(text.to_owned())
-    }
+    if text.is_empty() { Err("must be the name of a form field") } else { Ok(text.to_owned()) }
 }

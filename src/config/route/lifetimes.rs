@@ -96,8 +96,5 @@ fn refuse_short_claim(section: &Section<'_>, shared: Shared<'_, '_>, lifetimes: 
     };
     let max_duration = format_duration(lifetimes.max_duration);
     let route = section.dotted("max_duration");
-    Err(place.fault(
-        "processing_ttl",
-        format_args!("must be at least the {max_duration} of {route}"),
-    ))
+    Err(place.fault("processing_ttl", format_args!("must be at least the {max_duration} of {route}")))
 }

@@ -32,8 +32,5 @@ pub(super) fn read(section: &mut Section<'_>, profile: Option<&Profile>) -> Resu
         true => Vec::new(),
         false => profile.map_or_else(Vec::new, |profile| profile.stop_statuses.clone()),
     };
-    Ok(Limits {
-        max_body_bytes,
-        dangerous_statuses,
-    })
+    Ok(Limits { max_body_bytes, dangerous_statuses })
 }

@@ -159,9 +159,7 @@ struct Identity {
 }
 
 fn identity(section: &mut Section<'_>, met: &mut Met) -> Result<Identity, Reported> {
-    let name = section.parse("name", |text| {
-        Namespace::of_route(text).map(|namespace| (text, namespace))
-    });
+    let name = section.parse("name", |text| Namespace::of_route(text).map(|namespace| (text, namespace)));
     let shared = section.parse("namespace", Namespace::of_route);
     let path = section.parse("path", |text| RoutePath::parse(text).map(|path| (text, path)));
     let name = section.required("name", name).and_then(|(text, own)| {
@@ -173,11 +171,7 @@ fn identity(section: &mut Section<'_>, met: &mut Met) -> Result<Identity, Report
         Ok(path)
     });
     let (name, own) = name?;
-    Ok(Identity {
-        name: name.into(),
-        namespace: shared?.unwrap_or(own),
-        path: path?,
-    })
+    Ok(Identity { name: name.into(), namespace: shared?.unwrap_or(own), path: path? })
 }
 
 /// Routes of this version are synchronous, so that there is nothing to keep.
@@ -200,11 +194,7 @@ fn manners(section: &mut Section<'_>) -> Result<Manners, Reported> {
     let in_flight = section.choice("in_flight", &[("wait", InFlight::Wait), ("busy", InFlight::Busy)]);
     let unknown = [("release", OnUnknownOutcome::Release), ("hold", OnUnknownOutcome::Hold)];
     let on_unknown_outcome = section.choice("on_unknown_outcome", &unknown);
-    let missing = [
-        ("forward", OnMissingId::Forward),
-        ("reject", OnMissingId::Reject),
-        ("hash", OnMissingId::Hash),
-    ];
+    let missing = [("forward", OnMissingId::Forward), ("reject", OnMissingId::Reject), ("hash", OnMissingId::Hash)];
     let on_missing_id = section.choice("on_missing_id", &missing);
     Ok(Manners {
         in_flight: in_flight?.unwrap_or(InFlight::Wait),

@@ -57,12 +57,8 @@ pub(super) fn read(
         all(sections.into_iter().map(secret))
     });
     let verify = section.parse("verify", verify);
-    let keys = Keys {
-        provider,
-        secrets,
-        tolerance: section.parse("tolerance", tolerance),
-        event_id: event_id::read(section),
-    };
+    let keys =
+        Keys { provider, secrets, tolerance: section.parse("tolerance", tolerance), event_id: event_id::read(section) };
     match verify? {
         None => verified(section, keys),
         Some(Unverified) => unverified(section, keys),
@@ -131,10 +127,7 @@ fn unverified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported>
         verifier: None,
         event_id: event_id?,
     };
-    Ok(Sender {
-        settings,
-        prints: Vec::new(),
-    })
+    Ok(Sender { settings, prints: Vec::new() })
 }
 
 /// A secret, tried on the profile by itself: so that each that does not suit it is reported in its own place.
@@ -166,11 +159,7 @@ fn unusable(fault: &SecretFault) -> String {
 struct Unverified;
 
 fn verify(text: &str) -> Result<Unverified, &'static str> {
-    if text == "none" {
-        Ok(Unverified)
-    } else {
-        Err("must be \"none\" or left out")
-    }
+    if text == "none" { Ok(Unverified) } else { Err("must be \"none\" or left out") }
 }
 
 /// `300s` or `off`. Stamps count in seconds, and a tolerance of zero refuses all that are not of this very second.

@@ -34,16 +34,13 @@ impl Prints {
     pub(super) fn note(&mut self, prints: &[Print], route: &RouteSettings) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for print in prints {
-            let owner = self.first.entry(*print).or_insert_with(|| Owner {
-                route: route.name.clone(),
-                provider: route.sender.provider.clone(),
-            });
+            let owner = self
+                .first
+                .entry(*print)
+                .or_insert_with(|| Owner { route: route.name.clone(), provider: route.sender.provider.clone() });
             if owner.provider != route.sender.provider {
                 let with = owner.route.clone();
-                warnings.push(Warning {
-                    route: route.name.clone(),
-                    oddity: Oddity::SharedSecret { with },
-                });
+                warnings.push(Warning { route: route.name.clone(), oddity: Oddity::SharedSecret { with } });
             }
         }
         warnings

@@ -100,14 +100,9 @@ impl Format {
 
 impl Plain {
     fn read<'h>(&self, value: &'h [u8], encoding: Encoding) -> Result<Presented<'h>, Rejection> {
-        let digest = value
-            .strip_prefix(self.prefix.as_bytes())
-            .ok_or(Rejection::MalformedSignature)?;
+        let digest = value.strip_prefix(self.prefix.as_bytes()).ok_or(Rejection::MalformedSignature)?;
         let digest = encoding.decode(digest).ok_or(Rejection::MalformedSignature)?;
-        Ok(Presented {
-            digests: vec![digest],
-            stamp: None,
-        })
+        Ok(Presented { digests: vec![digest], stamp: None })
     }
 }
 

@@ -37,19 +37,13 @@ pub(in crate::provider) struct Proof<'v> {
 
 impl HmacVerifier {
     pub(in crate::provider) fn new(recipe: Hmac) -> Self {
-        Self {
-            recipe,
-            keys: Vec::new(),
-        }
+        Self { recipe, keys: Vec::new() }
     }
 
     /// Adds a secret to those that are accepted.
     pub(in crate::provider) fn accept(&mut self, secret: &Secret) -> Result<(), SecretFault> {
         let start = Start::new(self.recipe.algorithm, &self.recipe.key.decode(secret)?);
-        self.keys.push(Key {
-            label: secret.label().to_owned(),
-            start,
-        });
+        self.keys.push(Key { label: secret.label().to_owned(), start });
         Ok(())
     }
 
@@ -57,21 +51,12 @@ impl HmacVerifier {
     /// body, one per key.
     pub(in crate::provider) fn prove(&self, request: &Request<'_>) -> Result<Proof<'_>, Rejection> {
         let header = one(request, &self.recipe.header)?;
-        let presented = self
-            .recipe
-            .format
-            .read(header, self.recipe.encoding, self.recipe.timestamp_field())?;
+        let presented = self.recipe.format.read(header, self.recipe.encoding, self.recipe.timestamp_field())?;
         let (stamp_text, stamp) = self.stamp(request, presented.stamp)?;
         let signed = self.signed_pieces(request, stamp_text)?;
-        let matching = self
-            .keys
-            .iter()
-            .find(|key| matches_any(&key.start.digest(&signed), &presented.digests));
+        let matching = self.keys.iter().find(|key| matches_any(&key.start.digest(&signed), &presented.digests));
         match matching {
-            Some(key) => Ok(Proof {
-                secret: &key.label,
-                stamp,
-            }),
+            Some(key) => Ok(Proof { secret: &key.label, stamp }),
             None => Err(Rejection::NoMatch),
         }
     }
@@ -118,10 +103,7 @@ fn one<'r>(request: &Request<'r>, header: &Header) -> Result<&'r [u8], Rejection
 /// the round: how long it takes tells nothing of how close a guess was. A digest of another length never matches.
 fn matches_any(expected: &[u8], presented: &[Vec<u8>]) -> bool {
     let none = Choice::from(0);
-    presented
-        .iter()
-        .fold(none, |found, digest| found | expected.ct_eq(digest.as_slice()))
-        .into()
+    presented.iter().fold(none, |found, digest| found | expected.ct_eq(digest.as_slice())).into()
 }
 
 impl Start {
@@ -149,8 +131,6 @@ fn finish<M: hmac::Mac>(mut mac: M, pieces: &[&[u8]]) -> Vec<u8> {
 /// The label alone: the state of a keyed hash is as good as the key.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key")
-            .field("label", &self.label)
-            .finish_non_exhaustive()
+        f.debug_struct("Key").field("label", &self.label).finish_non_exhaustive()
     }
 }

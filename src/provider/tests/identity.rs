@@ -9,9 +9,7 @@ fn source(toml: &str) -> EventIdSource {
     struct Config {
         event_id: EventIdSource,
     }
-    toml::from_str::<Config>(&format!("event_id = {toml}"))
-        .unwrap()
-        .event_id
+    toml::from_str::<Config>(&format!("event_id = {toml}")).unwrap().event_id
 }
 
 /// The id as text, or the reason for having none.
@@ -54,10 +52,7 @@ fn absence_is_not_an_identity() {
         (r#"{"data":{"id":"x"}} {}"#, "NotJson"),
         (r#"{"data":{"id":"\ud800"}}"#, "NotText"),
         (r#"{"data":{"id":"x"}}"#, "id x"),
-        (
-            " \r\n{ \"data\" : {\"other\":[1,{\"id\":2}], \"id\"\t: \"x\" } }\n",
-            "id x",
-        ),
+        (" \r\n{ \"data\" : {\"other\":[1,{\"id\":2}], \"id\"\t: \"x\" } }\n", "id x"),
         (r#"{"d\u0061ta":{"\u0069d":"caf\u00e9"}}"#, r"id caf\xc3\xa9"),
     ];
     for (body, expected) in rows {
@@ -78,12 +73,7 @@ fn a_header_is_an_id_once_and_with_something_in_it() {
         (&[b"d-1", b"d-1"], "twice x-github-delivery"),
     ];
     for (values, expected) in rows {
-        let headers = lines(
-            &values
-                .iter()
-                .map(|value| ("x-github-delivery", *value))
-                .collect::<Vec<_>>(),
-        );
+        let headers = lines(&values.iter().map(|value| ("x-github-delivery", *value)).collect::<Vec<_>>());
         assert_eq!(found(&source, &headers, b""), expected);
     }
 }
@@ -105,16 +95,9 @@ fn a_number_is_its_digits() {
         "1e999999",
     ];
     for literal in literals {
-        assert_eq!(
-            in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"id": {literal} }}"#)),
-            format!("id {literal}")
-        );
+        assert_eq!(in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"id": {literal} }}"#)), format!("id {literal}"));
     }
-    assert_eq!(
-        in_body(r#"{ pointer = "/id" }"#, r#"{"id":"1000"}"#),
-        "id 1000",
-        "spelled alike, the same id"
-    );
+    assert_eq!(in_body(r#"{ pointer = "/id" }"#, r#"{"id":"1000"}"#), "id 1000", "spelled alike, the same id");
 }
 
 #[test]
@@ -129,14 +112,8 @@ fn a_key_that_occurs_twice_on_the_way_gives_no_id() {
     for (body, expected) in rows {
         assert_eq!(in_body(r#"{ pointer = "/id" }"#, body), expected, "{body}");
     }
-    assert_eq!(
-        in_body(r#"{ pointer = "/a/id" }"#, r#"{"a":{"id":1},"a":{"id":2}}"#),
-        "Ambiguous"
-    );
-    assert_eq!(
-        in_body(r#"{ pointer = "/a/id" }"#, r#"{"a":{"id":1,"id":2}}"#),
-        "Ambiguous"
-    );
+    assert_eq!(in_body(r#"{ pointer = "/a/id" }"#, r#"{"a":{"id":1},"a":{"id":2}}"#), "Ambiguous");
+    assert_eq!(in_body(r#"{ pointer = "/a/id" }"#, r#"{"a":{"id":1,"id":2}}"#), "Ambiguous");
 }
 
 #[test]
@@ -149,30 +126,16 @@ fn bytes_that_are_no_text_matter_only_on_the_way() {
         (b"{\"\xff\":1,\"id\":\"a\"}", "NotJson"),
     ];
     for (body, expected) in rows {
-        assert_eq!(
-            in_body(r#"{ pointer = "/id" }"#, body),
-            expected,
-            "{}",
-            body.escape_ascii()
-        );
+        assert_eq!(in_body(r#"{ pointer = "/id" }"#, body), expected, "{}", body.escape_ascii());
     }
 }
 
 #[test]
 fn nesting_costs_no_stack() {
     let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
-    assert_eq!(
-        in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"m":{deep},"id":"a"}}"#)),
-        "id a"
-    );
-    assert_eq!(
-        in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"id":{deep}}}"#)),
-        "NotAnId"
-    );
-    assert_eq!(
-        in_body(r#"{ pointer = "/id" }"#, r#"{"id":"#.repeat(1_000_000)),
-        "NotJson"
-    );
+    assert_eq!(in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"m":{deep},"id":"a"}}"#)), "id a");
+    assert_eq!(in_body(r#"{ pointer = "/id" }"#, format!(r#"{{"id":{deep}}}"#)), "NotAnId");
+    assert_eq!(in_body(r#"{ pointer = "/id" }"#, r#"{"id":"#.repeat(1_000_000)), "NotJson");
 }
 
 /// Where the JSON stands in a form field, the signature is over the form and the id inside the decoded field.
@@ -190,16 +153,8 @@ fn an_id_is_found_in_a_form_field_and_in_the_json_of_one() {
         (plain, "id=+", "Empty"),
         (plain, "idx=1&xid=2", "Absent"),
         (plain, "", "Absent"),
-        (
-            inside,
-            "payload=%7B%22trigger_id%22%3A%2213.37%22%2C%22m%22%3A%22a+b%26c%22%7D",
-            "id 13.37",
-        ),
-        (
-            inside,
-            "payload=%7B%22trigger_id%22%3A9007199254740993%7D",
-            "id 9007199254740993",
-        ),
+        (inside, "payload=%7B%22trigger_id%22%3A%2213.37%22%2C%22m%22%3A%22a+b%26c%22%7D", "id 13.37"),
+        (inside, "payload=%7B%22trigger_id%22%3A9007199254740993%7D", "id 9007199254740993"),
         (inside, "payload=%7B%22id%22%3A1%7D", "Absent"),
         (inside, "payload=x", "NotJson"),
         (inside, "a=b", "Absent"),
@@ -214,23 +169,13 @@ fn an_id_is_found_in_a_form_field_and_in_the_json_of_one() {
 #[test]
 fn pointers_are_those_of_rfc_6901() {
     let body = r#"{"a/b":"slash","m~n":"tilde","~1":"both","":"empty","0":"zero"}"#;
-    for (pointer, expected) in [
-        ("/a~1b", "slash"),
-        ("/m~0n", "tilde"),
-        ("/~01", "both"),
-        ("/", "empty"),
-        ("/0", "zero"),
-    ] {
-        assert_eq!(
-            in_body(&format!(r#"{{ pointer = "{pointer}" }}"#), body),
-            format!("id {expected}")
-        );
+    for (pointer, expected) in
+        [("/a~1b", "slash"), ("/m~0n", "tilde"), ("/~01", "both"), ("/", "empty"), ("/0", "zero")]
+    {
+        assert_eq!(in_body(&format!(r#"{{ pointer = "{pointer}" }}"#), body), format!("id {expected}"));
     }
     let deepest = "/a".repeat(MAX_POINTER_STEPS);
-    assert_eq!(
-        source(&format!(r#"{{ pointer = "{deepest}" }}"#)).to_string(),
-        format!("JSON {deepest}")
-    );
+    assert_eq!(source(&format!(r#"{{ pointer = "{deepest}" }}"#)).to_string(), format!("JSON {deepest}"));
 }
 
 #[test]
@@ -250,9 +195,6 @@ fn a_source_names_exactly_one_place() {
     ];
     for toml in bad {
         let table = format!("source = {toml}");
-        assert!(
-            toml::from_str::<crate::provider::EventIdFacts>(&table).is_err(),
-            "{toml}"
-        );
+        assert!(toml::from_str::<crate::provider::EventIdFacts>(&table).is_err(), "{toml}");
     }
 }

@@ -7,10 +7,7 @@ use std::collections::HashMap;
 fn id(bytes: &[u8]) -> EventId {
     let source: EventIdSource = toml::from_str(r#"form = "id""#).unwrap();
     let body: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
-    match source.find(&Request {
-        headers: &HeaderMap::new(),
-        body: format!("id={body}").as_bytes(),
-    }) {
+    match source.find(&Request { headers: &HeaderMap::new(), body: format!("id={body}").as_bytes() }) {
         Identity::Known(id) => id,
         other => panic!("{other:?}"),
     }
@@ -24,21 +21,8 @@ fn is_claim_key(key: &str) -> bool {
 fn an_id_that_can_be_a_key_is_its_own() {
     let longest = "x".repeat(MAX_KEY_BYTES);
     let emoji = "🦀".repeat(MAX_KEY_BYTES / 4);
-    for text in [
-        "evt_1",
-        "a/b",
-        "a%2Fb",
-        "..",
-        "a b",
-        "K",
-        "k",
-        "trailing ",
-        "é",
-        "e\u{301}",
-        "once",
-        &longest,
-        &emoji,
-    ] {
+    for text in ["evt_1", "a/b", "a%2Fb", "..", "a b", "K", "k", "trailing ", "é", "e\u{301}", "once", &longest, &emoji]
+    {
         assert_eq!(id(text.as_bytes()).key_text(), text);
     }
 }
@@ -46,16 +30,7 @@ fn an_id_that_can_be_a_key_is_its_own() {
 #[test]
 fn any_other_id_is_named_by_its_digest() {
     let (long, c1) = ("x".repeat(MAX_KEY_BYTES + 1), "a\u{85}".as_bytes());
-    let ids: [&[u8]; 8] = [
-        b"\xff",
-        b"a\n",
-        b"a\0b",
-        b"a\x7f",
-        c1,
-        long.as_bytes(),
-        b"onced:",
-        b"onced:id-sha256:00",
-    ];
+    let ids: [&[u8]; 8] = [b"\xff", b"a\n", b"a\0b", b"a\x7f", c1, long.as_bytes(), b"onced:", b"onced:id-sha256:00"];
     for bytes in ids {
         let key = id(bytes).key_text();
         assert!(key.starts_with("onced:id-sha256:") && is_claim_key(&key), "{key}");
@@ -68,23 +43,10 @@ fn different_ids_have_different_keys() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let pieces: [&[u8]; 8] = [
-        b"a",
-        b"\n",
-        b"\xff",
-        b"onced:",
-        b"id-sha256:",
-        b"%0a",
-        b"\xc3\xa9",
-        b"body-sha256:",
-    ];
+    let pieces: [&[u8]; 8] = [b"a", b"\n", b"\xff", b"onced:", b"id-sha256:", b"%0a", b"\xc3\xa9", b"body-sha256:"];
     let mut owner: HashMap<String, Vec<u8>> = HashMap::new();
     let mut ids: Vec<Vec<u8>> = (0..2_000)
-        .map(|_| {
-            (0..random.usize(1..6))
-                .flat_map(|_| pieces[random.usize(..pieces.len())].to_vec())
-                .collect()
-        })
+        .map(|_| (0..random.usize(1..6)).flat_map(|_| pieces[random.usize(..pieces.len())].to_vec()).collect())
         .filter(|bytes: &Vec<u8>| !bytes.trim_ascii().is_empty())
         .collect();
     ids.extend(ids.clone().iter().map(|bytes| id(bytes).key_text().into_bytes()));

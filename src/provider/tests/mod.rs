@@ -34,10 +34,7 @@ fn verifier(provider: &str, tolerance: Option<Tolerance>) -> Verifier {
 
 fn lines<V: AsRef<[u8]>>(lines: &[(&str, V)]) -> HeaderMap {
     let line = |(name, value): &(&str, V)| {
-        (
-            name.parse::<HeaderName>().unwrap(),
-            HeaderValue::from_bytes(value.as_ref()).unwrap(),
-        )
+        (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value.as_ref()).unwrap())
     };
     let mut headers = HeaderMap::new();
     for (name, value) in lines.iter().map(line) {

@@ -14,17 +14,10 @@ fn every_built_in_profile_reads_and_says_where_its_facts_are_from() {
     assert_eq!(names, ["github", "standard-webhooks", "stripe"]);
     for (name, profile) in profiles.iter() {
         assert!(profile.grounds.is_some() && !profile.sources.is_empty(), "{name}");
-        assert!(
-            profile.sources.iter().all(|source| source.starts_with("https://")),
-            "{name}"
-        );
+        assert!(profile.sources.iter().all(|source| source.starts_with("https://")), "{name}");
         let facts = profile.event_id.as_ref().unwrap();
         let warned = facts.pitfalls.iter().any(|pitfall| pitfall.contains("not signed"));
-        assert_eq!(
-            profile.event_id_is_signed(),
-            Some(!warned),
-            "{name}: an unsigned id must be warned of"
-        );
+        assert_eq!(profile.event_id_is_signed(), Some(!warned), "{name}: an unsigned id must be warned of");
     }
 }
 
@@ -36,13 +29,7 @@ fn every_file_of_the_folder_is_in_the_table() {
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     files.sort();
-    assert_eq!(
-        files,
-        Profiles::built_in()
-            .iter()
-            .map(|(name, _)| name.to_owned())
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(files, Profiles::built_in().iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>());
 }
 
 #[test]
@@ -58,62 +45,22 @@ fn the_facts_that_decide_are_as_documented() {
 /// A sound profile, a part of it, what takes that part's place, and what the refusal must speak of.
 const WRONG: [(&str, &str, &str, &str); 25] = [
     (GITHUB, r#"title = "GitHub""#, "", "title"),
-    (
-        GITHUB,
-        "timeout_seconds = 10",
-        "timeout_seconds = 0",
-        "timeout_seconds is 0",
-    ),
+    (GITHUB, "timeout_seconds = 10", "timeout_seconds = 0", "timeout_seconds is 0"),
     (GITHUB, "timeout_seconds = 10", "timeout_second = 10", "timeout_second"),
-    (
-        GITHUB,
-        r#""{body}""#,
-        r#""{timestamp}.{body}""#,
-        "no timestamp is described",
-    ),
+    (GITHUB, r#""{body}""#, r#""{timestamp}.{body}""#, "no timestamp is described"),
     (GITHUB, r#""{body}""#, r#""constant""#, "{body} must occur exactly once"),
-    (
-        GITHUB,
-        r#""{body}""#,
-        r#""{body}{body}""#,
-        "{body} must occur exactly once",
-    ),
+    (GITHUB, r#""{body}""#, r#""{body}{body}""#, "{body} must occur exactly once"),
     (GITHUB, r#""{body}""#, r#""{body}{url}""#, "{url} is unknown"),
     (GITHUB, r#""{body}""#, r#""{body""#, "a brace is not closed"),
     (GITHUB, r#""{body}""#, r#""}{body}""#, "a brace is not closed"),
-    (
-        GITHUB,
-        r#""{body}""#,
-        r#""{header:a b}{body}""#,
-        "the header of a placeholder",
-    ),
+    (GITHUB, r#""{body}""#, r#""{header:a b}{body}""#, "the header of a placeholder"),
     (GITHUB, r#"algorithm = "sha256""#, r#"algorithm = "md5""#, "md5"),
     (GITHUB, "[signature.hmac]", "[signature.mystery]", "mystery"),
-    (
-        GITHUB,
-        r#"automatic = "never""#,
-        "automatic = { within_seconds = 6_220_801 }",
-        "longer than 72 days",
-    ),
-    (
-        GITHUB,
-        r#"automatic = "never""#,
-        r#"automatic = "unlimited""#,
-        "longer than 72 days",
-    ),
+    (GITHUB, r#"automatic = "never""#, "automatic = { within_seconds = 6_220_801 }", "longer than 72 days"),
+    (GITHUB, r#"automatic = "never""#, r#"automatic = "unlimited""#, "longer than 72 days"),
     (GITHUB, r#"automatic = "never""#, r#"automatic = "always""#, "always"),
-    (
-        STRIPE,
-        r#""{timestamp}.{body}""#,
-        r#""{body}""#,
-        "anybody could renew it",
-    ),
-    (
-        STRIPE,
-        r#"field = "t""#,
-        r#"field = "v1""#,
-        "has the name of the signature's",
-    ),
+    (STRIPE, r#""{timestamp}.{body}""#, r#""{body}""#, "anybody could renew it"),
+    (STRIPE, r#"field = "t""#, r#"field = "v1""#, "has the name of the signature's"),
     (STRIPE, r#"between = ",""#, r#"between = "é""#, "not an ASCII character"),
     (STRIPE, "{ list = {", "{ plain = {", "unknown field"),
     (STRIPE, r#"after_name = "=""#, r#"after_name = ",""#, "same separator"),
@@ -123,24 +70,9 @@ const WRONG: [(&str, &str, &str, &str); 25] = [
         "title = \"S\"\nacknowledgement = { status = 200, content_type = \"a\\nb\" }",
         "content_type",
     ),
-    (
-        STRIPE,
-        r#"title = "Stripe""#,
-        "title = \"S\"\nstop_statuses = [\"4xx\"]",
-        "neither a status",
-    ),
-    (
-        STRIPE,
-        r#"title = "Stripe""#,
-        "title = \"S\"\nstop_statuses = [\"410-400\"]",
-        "neither a status",
-    ),
-    (
-        STRIPE,
-        r#"title = "Stripe""#,
-        "title = \"S\"\nacknowledgement = { status = 302 }",
-        "not a success",
-    ),
+    (STRIPE, r#"title = "Stripe""#, "title = \"S\"\nstop_statuses = [\"4xx\"]", "neither a status"),
+    (STRIPE, r#"title = "Stripe""#, "title = \"S\"\nstop_statuses = [\"410-400\"]", "neither a status"),
+    (STRIPE, r#"title = "Stripe""#, "title = \"S\"\nacknowledgement = { status = 302 }", "not a success"),
     (
         STRIPE,
         r#"title = "Stripe""#,
@@ -153,47 +85,26 @@ const WRONG: [(&str, &str, &str, &str); 25] = [
 fn a_wrong_profile_is_refused_with_the_reason() {
     for (sound, old, new, reason) in WRONG {
         assert!(sound.contains(old), "{old}");
-        let error = toml::from_str::<Profile>(&sound.replacen(old, new, 1))
-            .unwrap_err()
-            .to_string();
+        let error = toml::from_str::<Profile>(&sound.replacen(old, new, 1)).unwrap_err().to_string();
         assert!(error.contains(reason), "{new}: {error}");
     }
 }
 
 #[test]
 fn all_contradictions_are_reported_at_once() {
-    let wrong = STRIPE
-        .replace("{timestamp}.{body}", "{body}")
-        .replace("259_200", "9_999_999");
+    let wrong = STRIPE.replace("{timestamp}.{body}", "{body}").replace("259_200", "9_999_999");
     let error = toml::from_str::<Profile>(&wrong).unwrap_err().to_string();
-    assert!(
-        error.contains("anybody could renew it") && error.contains("longer than 72 days"),
-        "{error}"
-    );
+    assert!(error.contains("anybody could renew it") && error.contains("longer than 72 days"), "{error}");
 }
 
 #[test]
 fn statuses_are_single_or_spans() {
-    let text = GITHUB.replacen(
-        "timeout_seconds",
-        "stop_statuses = [\"400-428\", \"430-499\"]\ntimeout_seconds",
-        1,
-    );
+    let text = GITHUB.replacen("timeout_seconds", "stop_statuses = [\"400-428\", \"430-499\"]\ntimeout_seconds", 1);
     let profile: Profile = toml::from_str(&text).unwrap();
-    for (status, stops) in [
-        (399, false),
-        (400, true),
-        (428, true),
-        (429, false),
-        (430, true),
-        (499, true),
-        (500, false),
-    ] {
-        assert_eq!(
-            profile.stops_at(StatusCode::from_u16(status).unwrap()),
-            stops,
-            "{status}"
-        );
+    for (status, stops) in
+        [(399, false), (400, true), (428, true), (429, false), (430, true), (499, true), (500, false)]
+    {
+        assert_eq!(profile.stops_at(StatusCode::from_u16(status).unwrap()), stops, "{status}");
     }
     assert_eq!(profile.stop_statuses[0].to_string(), "400-428");
 }
@@ -206,10 +117,7 @@ fn an_acknowledgement_is_taken_as_written() {
         1,
     );
     let acknowledgement = toml::from_str::<Profile>(&text).unwrap().acknowledgement.unwrap();
-    assert_eq!(
-        (acknowledgement.status, acknowledgement.body.as_str()),
-        (200, "[accepted]")
-    );
+    assert_eq!((acknowledgement.status, acknowledgement.body.as_str()), (200, "[accepted]"));
 }
 
 #[test]
@@ -222,9 +130,6 @@ fn own_profiles_stand_beside_the_built_in_ones_and_never_in_their_place() {
         assert!(matches!(profiles.define(name, partner.clone()), Err(DefineError::Taken(taken)) if taken == name));
     }
     for name in ["", "-a", "A", "a b", "a_b", "é", &"a".repeat(65)] {
-        assert!(
-            matches!(profiles.define(name, partner.clone()), Err(DefineError::Name(_))),
-            "{name}"
-        );
+        assert!(matches!(profiles.define(name, partner.clone()), Err(DefineError::Name(_))), "{name}");
     }
 }

@@ -13,15 +13,9 @@ fn one_final_newline_is_the_editors() {
     for bytes in [&b"abc"[..], b"abc\n", b"abc\r\n"] {
         assert_eq!(Secret::from_bytes("s", bytes).unwrap().text(), "abc");
     }
-    for text in [
-        "It's a Secret to Everybody",
-        "\"one mark",
-        "it's'",
-        "a\"b",
-        "päss",
-        "'",
-        &"x".repeat(MAX_SECRET_BYTES),
-    ] {
+    for text in
+        ["It's a Secret to Everybody", "\"one mark", "it's'", "a\"b", "päss", "'", &"x".repeat(MAX_SECRET_BYTES)]
+    {
         assert_eq!(Secret::from_bytes("s", text.as_bytes()).unwrap().text(), text);
     }
 }
@@ -48,20 +42,10 @@ fn what_nobody_means_is_refused_with_its_place() {
         (b"ab\ncd\n", invisible(3, 0x0A, "control character")),
         (b"ab\0cd", invisible(3, 0, "control character")),
         (b"ab\xffcd", SecretFault::NotText { byte: 3 }),
-        (
-            &[b'x'; MAX_SECRET_BYTES + 1],
-            SecretFault::TooLong {
-                bytes: MAX_SECRET_BYTES + 1,
-            },
-        ),
+        (&[b'x'; MAX_SECRET_BYTES + 1], SecretFault::TooLong { bytes: MAX_SECRET_BYTES + 1 }),
     ];
     for (bytes, expected) in rows {
-        assert_eq!(
-            fault(bytes),
-            Some(expected),
-            "{}",
-            bytes[..bytes.len().min(40)].escape_ascii()
-        );
+        assert_eq!(fault(bytes), Some(expected), "{}", bytes[..bytes.len().min(40)].escape_ascii());
     }
 }
 
@@ -87,26 +71,17 @@ fn no_message_and_no_debug_output_shows_a_secret() {
 fn a_base64_secret_is_decoded_with_or_without_prefix_and_padding() {
     let standard = built_in("standard-webhooks");
     let signed = [b"msg_1.1700000000.", BODY].concat();
-    for (text, key) in [
-        ("whsec_AAECAw==", &[0, 1, 2, 3][..]),
-        ("AAECAw", &[0, 1, 2, 3]),
-        ("whsec_+/8=", &[0xFB, 0xFF]),
-    ] {
+    for (text, key) in [("whsec_AAECAw==", &[0, 1, 2, 3][..]), ("AAECAw", &[0, 1, 2, 3]), ("whsec_+/8=", &[0xFB, 0xFF])]
+    {
         let verifier = Verifier::new(&standard, &[secret(text)], None).unwrap();
         let digest = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, mac(key, &signed));
         let signature = format!("v1,{digest}");
-        let headers = lines(&[
-            ("webhook-id", "msg_1"),
-            ("webhook-timestamp", "1700000000"),
-            ("webhook-signature", &signature),
-        ]);
+        let headers =
+            lines(&[("webhook-id", "msg_1"), ("webhook-timestamp", "1700000000"), ("webhook-signature", &signature)]);
         assert_eq!(verdict(&verifier, &headers), Ok(()), "{text}");
     }
     for text in ["whsec_", "whsec_AAEC*w==", "whsec_AA-_", "whsk_AAECAw==", "A", "AAECAx"] {
         let error = Verifier::new(&standard, &[secret(text)], None).unwrap_err();
-        assert!(
-            matches!(error, VerifierError::Secret(refused) if refused.fault == SecretFault::NotBase64),
-            "{text}"
-        );
+        assert!(matches!(error, VerifierError::Secret(refused) if refused.fault == SecretFault::NotBase64), "{text}");
     }
 }

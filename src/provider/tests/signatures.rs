@@ -20,10 +20,7 @@ fn standard_digest() -> String {
 fn judge_standard(signature: impl AsRef<[u8]>) -> Result<(), String> {
     let rest = [("webhook-id", "msg_1"), ("webhook-timestamp", "1700000000")];
     let mut headers = lines(&rest);
-    headers.insert(
-        "webhook-signature",
-        HeaderValue::from_bytes(signature.as_ref()).unwrap(),
-    );
+    headers.insert("webhook-signature", HeaderValue::from_bytes(signature.as_ref()).unwrap());
     verdict(&verifier("standard-webhooks", None), &headers)
 }
 
@@ -49,12 +46,7 @@ fn a_malformed_digest_is_rejected_and_never_an_error() {
         (format!("SHA256={right}").into(), Err(MALFORMED)),
     ];
     for (header, expected) in rows {
-        assert_eq!(
-            judge_github(&header),
-            expected.map_err(str::to_owned),
-            "{}",
-            header.escape_ascii()
-        );
+        assert_eq!(judge_github(&header), expected.map_err(str::to_owned), "{}", header.escape_ascii());
     }
 }
 
@@ -64,37 +56,13 @@ fn the_same_holds_in_lists() {
     let bare = base64.trim_end_matches('=');
     let rows = [
         (judge_stripe(&verifier("stripe", None), ""), Err(NO_SCHEME)),
-        (
-            judge_stripe(&verifier("stripe", None), "t=1700000000,v1="),
-            Err(MALFORMED),
-        ),
-        (
-            judge_stripe(
-                &verifier("stripe", None),
-                format!("t=1700000000,v1={}", hex.to_uppercase()),
-            ),
-            Ok(()),
-        ),
-        (
-            judge_stripe(&verifier("stripe", None), format!("t=1700000000,v0={hex}")),
-            Err(NO_SCHEME),
-        ),
-        (
-            judge_stripe(&verifier("stripe", None), format!("t=1700000000,V1={hex}")),
-            Err(NO_SCHEME),
-        ),
-        (
-            judge_stripe(&verifier("stripe", None), format!("t=1700000000,v1={hex}0")),
-            Err(MALFORMED),
-        ),
-        (
-            judge_stripe(&verifier("stripe", None), b"t=1700000000,v1=\xff"),
-            Err(MALFORMED),
-        ),
-        (
-            judge_stripe(&verifier("stripe", None), format!("t=1700000001,v1={hex}")),
-            Err(NO_MATCH),
-        ),
+        (judge_stripe(&verifier("stripe", None), "t=1700000000,v1="), Err(MALFORMED)),
+        (judge_stripe(&verifier("stripe", None), format!("t=1700000000,v1={}", hex.to_uppercase())), Ok(())),
+        (judge_stripe(&verifier("stripe", None), format!("t=1700000000,v0={hex}")), Err(NO_SCHEME)),
+        (judge_stripe(&verifier("stripe", None), format!("t=1700000000,V1={hex}")), Err(NO_SCHEME)),
+        (judge_stripe(&verifier("stripe", None), format!("t=1700000000,v1={hex}0")), Err(MALFORMED)),
+        (judge_stripe(&verifier("stripe", None), b"t=1700000000,v1=\xff"), Err(MALFORMED)),
+        (judge_stripe(&verifier("stripe", None), format!("t=1700000001,v1={hex}")), Err(NO_MATCH)),
         (judge_standard(format!("v1,{base64}")), Ok(())),
         (judge_standard(format!("v1,{bare}")), Ok(())),
         (judge_standard(format!("v1,{base64}=")), Err(MALFORMED)),
@@ -121,18 +89,9 @@ fn any_entry_of_the_right_name_may_match() {
         (stripe(format!("t=1700000000, v1={good}")), Ok(())),
         (stripe(format!("t=1700000000,v1={good},{}", filler(2))), Ok(())),
         (stripe(format!("t=1700000000,,junk,v1={good}")), Ok(())),
-        (
-            stripe(format!("t=1700000000,{},v1={good}", filler(MAX_LIST_ENTRIES - 2))),
-            Ok(()),
-        ),
-        (
-            stripe(format!("t=1700000000,{},v1={good}", filler(MAX_LIST_ENTRIES - 1))),
-            Err("more than 32 entries"),
-        ),
-        (
-            stripe(format!("t=1700000000,{},v1={good}", filler(5_000))),
-            Err("more than 32 entries"),
-        ),
+        (stripe(format!("t=1700000000,{},v1={good}", filler(MAX_LIST_ENTRIES - 2))), Ok(())),
+        (stripe(format!("t=1700000000,{},v1={good}", filler(MAX_LIST_ENTRIES - 1))), Err("more than 32 entries")),
+        (stripe(format!("t=1700000000,{},v1={good}", filler(5_000))), Err("more than 32 entries")),
         (judge_standard(format!("v1,bad v1,{base64}")), Ok(())),
         (judge_standard(format!("v1a,zzz v1,{base64}")), Ok(())),
         (judge_standard(format!("v2,{base64}")), Err(NO_SCHEME)),
@@ -155,11 +114,7 @@ fn no_neighbour_of_a_right_digest_is_accepted() {
             let mut digest = right.clone();
             digest[position] ^= 1 << bit;
             let headers = lines(&[("x-hub-signature-256", format!("sha256={}", hex::encode(digest)))]);
-            assert_eq!(
-                verdict(&verifier, &headers),
-                Err(NO_MATCH.to_owned()),
-                "byte {position}, bit {bit}"
-            );
+            assert_eq!(verdict(&verifier, &headers), Err(NO_MATCH.to_owned()), "byte {position}, bit {bit}");
         }
     }
 }
@@ -167,26 +122,16 @@ fn no_neighbour_of_a_right_digest_is_accepted() {
 #[test]
 fn a_header_that_authentication_needs_must_come_exactly_once() {
     let signature = format!("v1,{}", standard_digest());
-    let all = [
-        ("webhook-id", "msg_1"),
-        ("webhook-timestamp", "1700000000"),
-        ("webhook-signature", &signature),
-    ];
+    let all = [("webhook-id", "msg_1"), ("webhook-timestamp", "1700000000"), ("webhook-signature", &signature)];
     let verifier = verifier("standard-webhooks", None);
     assert_eq!(verdict(&verifier, &lines(&all)), Ok(()));
     for (position, (name, _)) in all.iter().enumerate() {
         let mut without = all.to_vec();
         without.remove(position);
-        assert_eq!(
-            verdict(&verifier, &lines(&without)),
-            Err(format!("header {name} is missing"))
-        );
+        assert_eq!(verdict(&verifier, &lines(&without)), Err(format!("header {name} is missing")));
         let mut twice = all.to_vec();
         twice.push(all[position]);
-        assert_eq!(
-            verdict(&verifier, &lines(&twice)),
-            Err(format!("header {name} came more than once"))
-        );
+        assert_eq!(verdict(&verifier, &lines(&twice)), Err(format!("header {name} came more than once")));
     }
 }
 
@@ -195,24 +140,11 @@ fn a_header_that_authentication_needs_must_come_exactly_once() {
 fn any_of_several_secrets_matches_and_is_named() {
     let secrets = [secret("one"), secret("two")];
     let verifier = Verifier::new(&built_in("github"), &secrets, None).unwrap();
-    for (key, expected) in [
-        ("one", Some("secret one")),
-        ("two", Some("secret two")),
-        ("three", None),
-    ] {
+    for (key, expected) in [("one", Some("secret one")), ("two", Some("secret two")), ("three", None)] {
         let value = format!("sha256={}", hex::encode(mac(key.as_bytes(), BODY)));
         let headers = lines(&[("x-hub-signature-256", value)]);
-        let matched = match verifier.verify(
-            &Request {
-                headers: &headers,
-                body: BODY,
-            },
-            UnixSeconds(NOW),
-        ) {
-            Verification::Verified {
-                secret,
-                skew_seconds: None,
-            } => Some(secret),
+        let matched = match verifier.verify(&Request { headers: &headers, body: BODY }, UnixSeconds(NOW)) {
+            Verification::Verified { secret, skew_seconds: None } => Some(secret),
             Verification::Verified { .. } | Verification::Stale { .. } | Verification::Rejected(_) => None,
         };
         assert_eq!(matched, expected, "{key}");
@@ -227,10 +159,7 @@ fn a_verifier_wants_one_to_sixteen_secrets_and_a_timestamp_for_its_tolerance() {
     let many = vec![secret("x"); MAX_SECRETS + 1];
     assert!(matches!(make(&many, None), Err(VerifierError::TooManySecrets(17))));
     assert!(make(&many[1..], Some(Tolerance::Off)).is_ok());
-    assert!(matches!(
-        make(&many[1..], Some(Tolerance::Seconds(300))),
-        Err(VerifierError::NoTimestamp)
-    ));
+    assert!(matches!(make(&many[1..], Some(Tolerance::Seconds(300))), Err(VerifierError::NoTimestamp)));
 }
 
 #[test]
@@ -240,37 +169,17 @@ fn random_headers_and_bodies_come_to_a_verdict() {
     let mut random = fastrand::Rng::with_seed(seed);
     let alphabet = b"tv01=,. sha256=;aF\xff\t\"{}[]:9-";
     let profiles = Profiles::built_in();
-    let verifiers: HashMap<&str, Verifier> = profiles
-        .iter()
-        .map(|(name, _)| (name, verifier(name, Some(Tolerance::Off))))
-        .collect();
+    let verifiers: HashMap<&str, Verifier> =
+        profiles.iter().map(|(name, _)| (name, verifier(name, Some(Tolerance::Off)))).collect();
     for _ in 0..3_000 {
-        let mut noise = || {
-            (0..random.usize(..60))
-                .map(|_| alphabet[random.usize(..alphabet.len())])
-                .collect::<Vec<u8>>()
-        };
-        let names = [
-            "stripe-signature",
-            "x-hub-signature-256",
-            "webhook-signature",
-            "webhook-id",
-            "webhook-timestamp",
-        ];
+        let mut noise =
+            || (0..random.usize(..60)).map(|_| alphabet[random.usize(..alphabet.len())]).collect::<Vec<u8>>();
+        let names = ["stripe-signature", "x-hub-signature-256", "webhook-signature", "webhook-id", "webhook-timestamp"];
         let headers = lines(&names.map(|name| (name, noise())));
         let body = noise();
         for (name, profile) in profiles.iter() {
-            let request = Request {
-                headers: &headers,
-                body: &body,
-            };
-            assert!(
-                matches!(
-                    verifiers[name].verify(&request, UnixSeconds(NOW)),
-                    Verification::Rejected(_)
-                ),
-                "{name}"
-            );
+            let request = Request { headers: &headers, body: &body };
+            assert!(matches!(verifiers[name].verify(&request, UnixSeconds(NOW)), Verification::Rejected(_)), "{name}");
             profile.event_id.as_ref().unwrap().source.find(&request);
         }
     }

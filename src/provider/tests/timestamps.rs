@@ -8,27 +8,12 @@ use crate::provider::{Timestamp, TimestampPlace, TimestampUnit};
 #[test]
 fn the_tolerance_holds_in_both_directions_and_includes_its_bound() {
     let verifier = verifier("stripe", None);
-    let offsets = [
-        (-301, false),
-        (-300, true),
-        (-299, true),
-        (0, true),
-        (1, true),
-        (299, true),
-        (300, true),
-        (301, false),
-    ];
-    for (offset, fresh) in offsets
-        .into_iter()
-        .chain([(1_000_000_000, false), (i64::MAX - NOW, false)])
-    {
+    let offsets =
+        [(-301, false), (-300, true), (-299, true), (0, true), (1, true), (299, true), (300, true), (301, false)];
+    for (offset, fresh) in offsets.into_iter().chain([(1_000_000_000, false), (i64::MAX - NOW, false)]) {
         let stamp = (NOW + offset).to_string();
         let header = format!("t={stamp},v1={}", stripe_digest(SECRET, &stamp));
-        let expected = if fresh {
-            Ok(())
-        } else {
-            Err(format!("stale by {}", -offset))
-        };
+        let expected = if fresh { Ok(()) } else { Err(format!("stale by {}", -offset)) };
         assert_eq!(judge_stripe(&verifier, header), expected, "{offset}");
     }
 }
@@ -73,25 +58,14 @@ fn a_list_without_a_timestamp_or_with_two_is_rejected() {
         (format!("v1={none}"), "the timestamp is missing"),
         (format!("t,v1={none}"), "the timestamp is missing"),
         (format!("T=1700000000,v1={digest}"), "the timestamp is missing"),
-        (
-            format!("t=1700000000,t=1700000000,v1={digest}"),
-            "the timestamp came more than once",
-        ),
-        (
-            format!("t=1700000000,v1={digest},t=1"),
-            "the timestamp came more than once",
-        ),
+        (format!("t=1700000000,t=1700000000,v1={digest}"), "the timestamp came more than once"),
+        (format!("t=1700000000,v1={digest},t=1"), "the timestamp came more than once"),
         ("t".to_owned(), "no signature of the expected scheme"),
         ("=".to_owned(), "no signature of the expected scheme"),
         (",".repeat(10_000), "more than 32 entries in the signature header"),
     ];
     for (header, reason) in rows {
-        assert_eq!(
-            judge_stripe(&verifier, &header),
-            Err(reason.to_owned()),
-            "{}",
-            &header[..header.len().min(80)]
-        );
+        assert_eq!(judge_stripe(&verifier, &header), Err(reason.to_owned()), "{}", &header[..header.len().min(80)]);
     }
 }
 
@@ -103,21 +77,11 @@ fn a_right_signature_under_a_wrong_clock_is_stale_and_names_the_skew() {
     let signed = [b"msg_1.", stamp.as_bytes(), b".", BODY].concat();
     let digest = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, mac(b"sixteen-bytes-or-so", &signed));
     let headers = |signature: &str| {
-        lines(&[
-            ("webhook-id", "msg_1"),
-            ("webhook-timestamp", &stamp),
-            ("webhook-signature", signature),
-        ])
+        lines(&[("webhook-id", "msg_1"), ("webhook-timestamp", &stamp), ("webhook-signature", signature)])
     };
-    assert_eq!(
-        verdict(&verifier, &headers(&format!("v1,{digest}"))),
-        Err("stale by -600".to_owned())
-    );
+    assert_eq!(verdict(&verifier, &headers(&format!("v1,{digest}"))), Err("stale by -600".to_owned()));
     let wrong = format!("v1,A{}", &digest[1..]);
-    assert_eq!(
-        verdict(&verifier, &headers(&wrong)),
-        Err("no secret made this signature".to_owned())
-    );
+    assert_eq!(verdict(&verifier, &headers(&wrong)), Err("no secret made this signature".to_owned()));
 }
 
 #[test]
@@ -136,16 +100,9 @@ fn a_derived_tolerance_is_at_least_five_minutes_and_needs_fresh_stamps() {
         (None, true, Tolerance::Off),
     ];
     for (published, restamped, expected) in rows {
-        assert_eq!(
-            timestamp(published, restamped).default_tolerance(),
-            expected,
-            "{published:?} {restamped}"
-        );
+        assert_eq!(timestamp(published, restamped).default_tolerance(), expected, "{published:?} {restamped}");
     }
-    assert_eq!(
-        verifier("stripe", Some(Tolerance::Seconds(5))).tolerance(),
-        Tolerance::Seconds(5)
-    );
+    assert_eq!(verifier("stripe", Some(Tolerance::Seconds(5))).tolerance(), Tolerance::Seconds(5));
     assert_eq!(verifier("github", None).tolerance(), Tolerance::Off);
 }
 

@@ -84,11 +84,7 @@ mod tests {
             ("::1/128", "::1", true),
         ] {
             let network = Network::parse(range).expect("a good range");
-            assert_eq!(
-                network.contains(address.parse().expect("an address")),
-                inside,
-                "{range} {address}"
-            );
+            assert_eq!(network.contains(address.parse().expect("an address")), inside, "{range} {address}");
         }
     }
 

@@ -41,11 +41,7 @@ impl RoutePath {
         if path.contains('*') || (is_prefix && !path.ends_with('/')) {
             return Err(RoutePathError::Star);
         }
-        Ok(if is_prefix {
-            Self::Prefix(path.into())
-        } else {
-            Self::Exact(path.into())
-        })
+        Ok(if is_prefix { Self::Prefix(path.into()) } else { Self::Exact(path.into()) })
     }
 }
 
@@ -143,9 +139,7 @@ impl ForwardTo {
 
 /// No user, query or fragment. `Uri` drops a fragment without a word, hence the look at the text.
 fn is_bare(text: &str, uri: &Uri) -> bool {
-    let has_user = uri
-        .authority()
-        .is_some_and(|authority| authority.as_str().contains('@'));
+    let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
     !has_user && uri.query().is_none() && !text.contains('#')
 }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::problem::Problem;
 use super::wire::{ClaimBody, Condition, OutcomeBody, PreviousName};
-use crate::claim::{Done, Key, Outcome, Previous, Record, Standing, Timestamp, WorkResult};
+use crate::claim::{Claimed, Done, Key, Outcome, Previous, Record, Standing, Timestamp, WorkResult};
 use crate::clock::Clock;
 use crate::server::{Response, ResponseBody};
 use crate::store::{Answer, Fault};
@@ -48,29 +48,18 @@ impl Told {
 fn outcome<'a>(answer: &'a Answer, is_claim: bool, now: Timestamp, clock: &Clock) -> (StatusCode, OutcomeBody<'a>) {
     let condition = condition(answer.degraded);
     let time = |point| rfc3339(clock, point);
-    let left = |point: Timestamp| millis_between(now, point);
     match &answer.outcome {
-        Outcome::Claimed(claimed) => {
-            let body = OutcomeBody::Claimed {
-                first_delivery: true,
-                token: claimed.token.as_str(),
-                attempt: claimed.attempt,
-                fence: claimed.fence,
-                previous: previous_name(claimed.previous),
-                repeated: claimed.repeated,
-                expires_at: time(claimed.expires_at),
-                expires_in_ms: left(claimed.expires_at),
-                condition,
-            };
-            (StatusCode::CREATED, body)
-        }
+        Outcome::Claimed(claimed) => (StatusCode::CREATED, claimed_body(claimed, condition, now, clock)),
         Outcome::InProgress { expires_at, attempt } => {
+            let (attempt, left) = (*attempt, millis_between(now, *expires_at));
+            let (expires_at, expires_in_ms, retry_after_ms) = (time(*expires_at), left, left);
+            let first_delivery = false;
             let body = OutcomeBody::InProgress {
-                first_delivery: false,
-                attempt: *attempt,
-                expires_at: time(*expires_at),
-                expires_in_ms: left(*expires_at),
-                retry_after_ms: left(*expires_at),
+                first_delivery,
+                attempt,
+                expires_at,
+                expires_in_ms,
+                retry_after_ms,
                 condition,
             };
             (StatusCode::CONFLICT, body)
@@ -86,12 +75,26 @@ fn outcome<'a>(answer: &'a Answer, is_claim: bool, now: Timestamp, clock: &Clock
         }
         Outcome::Released { attempt } => (StatusCode::OK, OutcomeBody::Released { attempt: *attempt, condition }),
         Outcome::Extended { attempt, expires_at } => {
-            let expires_in_ms = left(*expires_at);
+            let expires_in_ms = millis_between(now, *expires_at);
             let (attempt, expires_at) = (*attempt, time(*expires_at));
             (StatusCode::OK, OutcomeBody::Extended { attempt, expires_at, expires_in_ms, condition })
         }
         Outcome::NotHolder => (StatusCode::CONFLICT, OutcomeBody::NotHolder { condition }),
         Outcome::Forgotten { existed } => (StatusCode::OK, OutcomeBody::Forgotten { existed: *existed, condition }),
+    }
+}
+
+fn claimed_body<'a>(claimed: &'a Claimed, condition: Condition, now: Timestamp, clock: &Clock) -> OutcomeBody<'a> {
+    OutcomeBody::Claimed {
+        first_delivery: true,
+        token: claimed.token.as_str(),
+        attempt: claimed.attempt,
+        fence: claimed.fence,
+        previous: previous_name(claimed.previous),
+        repeated: claimed.repeated,
+        expires_at: rfc3339(clock, claimed.expires_at),
+        expires_in_ms: millis_between(now, claimed.expires_at),
+        condition,
     }
 }
 

@@ -12,6 +12,7 @@ mod openapi;
 mod parse;
 mod problem;
 mod settings;
+mod unique_json;
 mod verbs;
 mod wire;
 

@@ -6,21 +6,23 @@
 
 mod grant;
 mod settings;
+mod tally;
 mod waiters;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use grant::Grant;
 pub use settings::{LedgerSettings, NamespaceSettings, OnStoreFailure};
 
 use crate::claim::{
-    Claim, Command, Confirm, ConfirmedTtl, Fingerprint, Key, Outcome, Owner, ProcessingTtl, Timestamp, Token,
-    WorkResult,
+    Claim, Command, Confirm, ConfirmedTtl, Fingerprint, Key, Namespace, Outcome, Owner, ProcessingTtl, Timestamp,
+    Token, WorkResult,
 };
 use crate::clock::Clock;
-use crate::metrics::{ByNamespace, ByOutcome, ByReason, Metrics};
+use crate::metrics::Metrics;
 use crate::store::{Answer, Fault, Page, Reading, Reply, Request, Selection, Store};
+use tally::Tally;
 use waiters::Waiters;
 
 /// The longest time that a claim may wait for another holder; longer waits are clamped.
@@ -73,16 +75,18 @@ pub struct AskClaim {
 #[derive(Debug)]
 pub struct Ledger {
     store: Store,
-    settings: RwLock<LedgerSettings>,
+    settings: LedgerSettings,
     waiters: Waiters,
-    metrics: Arc<Metrics>,
+    tally: Tally,
 }
 
 impl Ledger {
     /// A ledger over an open store.
     #[must_use]
     pub fn new(store: Store, settings: LedgerSettings, metrics: Arc<Metrics>) -> Self {
-        Self { store, settings: RwLock::new(settings), waiters: Waiters::default(), metrics }
+        let configured = settings.by_namespace.keys().map(Namespace::as_str);
+        let tally = Tally::new(metrics, configured);
+        Self { store, settings, waiters: Waiters::default(), tally }
     }
 
     /// The store below.
@@ -176,7 +180,7 @@ impl Ledger {
     }
 
     fn request(&self, key: Key, ask: Ask) -> Request {
-        let settings = self.settings.read().unwrap_or_else(PoisonError::into_inner).of(key.namespace());
+        let settings = self.settings.of(key.namespace());
         let command = match ask {
             Ask::Claim(claim) => Command::Claim(Claim {
                 token: claim.token.unwrap_or_else(fresh_token),
@@ -201,35 +205,14 @@ impl Ledger {
 
     /// Calls those who wait for what has just happened, and counts it.
     fn settle(&self, key: &Key, verb: Verb, reply: &Reply) {
-        let namespace = || key.namespace().to_owned();
-        match reply {
-            Ok(answer) => {
-                match (verb, &answer.outcome) {
-                    (Verb::Confirm, Outcome::Confirmed { .. }) => self.waiters.call_all(key),
-                    (Verb::Release, Outcome::Released { .. }) | (Verb::Forget, _) => self.waiters.call_one(key),
-                    _ => {}
-                }
-                if let Outcome::Confirmed { overrun: true, .. } = answer.outcome {
-                    self.metrics.late_confirms.get_or_create(&ByNamespace { namespace: namespace() }).inc();
-                }
-                if let Some(fault) = answer.degraded {
-                    self.count_degraded(namespace(), fault);
-                }
-                self.count(namespace(), outcome_name(&answer.outcome));
-            }
-            Err(fault) => {
-                self.count_degraded(namespace(), *fault);
-                self.count(namespace(), "unavailable");
+        if let Ok(answer) = reply {
+            match (verb, &answer.outcome) {
+                (Verb::Confirm, Outcome::Confirmed { .. }) => self.waiters.call_all(key),
+                (Verb::Release, Outcome::Released { .. }) | (Verb::Forget, _) => self.waiters.call_one(key),
+                _ => {}
             }
         }
-    }
-
-    fn count(&self, namespace: String, outcome: &'static str) {
-        self.metrics.claims.get_or_create(&ByOutcome { namespace, outcome }).inc();
-    }
-
-    fn count_degraded(&self, namespace: String, fault: Fault) {
-        self.metrics.degraded.get_or_create(&ByReason { namespace, reason: fault.as_str() }).inc();
+        self.tally.count(key.namespace(), reply);
     }
 }
 

@@ -75,11 +75,20 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Whether an app may take the name for one of ours. Many make variables of header names, in which `_` and `-` are the same:
+/// what begins like ours goes, and so does what spells a header with `_` by which apps learn where a request came from.
+fn reads_as_ours(name: &HeaderName) -> bool {
+    let folded = name.as_str().replace('_', "-");
+    let spells = |header: HeaderName| folded != name.as_str() && folded == header.as_str();
+    folded.starts_with(OURS)
+        || [FORWARDED, X_REAL_IP, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO].into_iter().any(spells)
+}
+
 /// Turns a sender's headers into those for the app; what is ours to say is then added by whoever knows it.
 pub(super) fn towards_app(headers: &mut HeaderMap, origin: &Origin) {
     strip_hop_by_hop(headers);
     headers.remove(EXPECT);
-    let ours: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with(OURS)).cloned().collect();
+    let ours: Vec<HeaderName> = headers.keys().filter(|name| reads_as_ours(name)).cloned().collect();
     for name in ours {
         headers.remove(name);
     }
@@ -148,6 +157,9 @@ mod tests {
             ("transfer-encoding", "chunked"),
             ("onced-attempt", "9"),
             ("onced-verified", "stripe"),
+            ("onced_attempt", "9"),
+            ("x_forwarded_for", "1.2.3.4"),
+            ("x_kept", "1"),
             ("forwarded", "for=1.2.3.4"),
             ("x-real-ip", "1.2.3.4"),
             ("x-forwarded-for", "1.2.3.4"),
@@ -167,6 +179,7 @@ mod tests {
             "x-hub-signature-256",
             "x-kept",
             "x-kept",
+            "x_kept",
         ];
         assert_eq!(names(&headers), kept);
         assert_eq!(

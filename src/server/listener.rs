@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::time::timeout;
 
 use super::stream::{Carrier, Stream};
@@ -55,11 +55,20 @@ enum Socket {
     Unix { socket: UnixListener, file: SocketFile },
 }
 
+/// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`. The customary 128 is one burst of a
+/// sender's: whoever comes behind it waits a second for its packet to be sent again.
+const BACKLOG: u32 = 4096;
+
 impl Listener {
     /// Binds `address` (`host:port`; port 0 takes a free one), with TLS if a certificate is given.
     pub async fn bind_tcp(address: &str, tls: Option<Tls>) -> Result<Self, ListenError> {
         let unbound = |source| ListenError::Address { address: address.into(), source };
-        let socket = TcpListener::bind(address).await.map_err(unbound)?;
+        let resolved = tokio::net::lookup_host(address).await.map_err(unbound)?.next();
+        let resolved = resolved.ok_or_else(|| unbound(io::ErrorKind::NotFound.into()))?;
+        let socket = if resolved.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(unbound)?;
+        socket.set_reuseaddr(true).map_err(unbound)?;
+        socket.bind(resolved).map_err(unbound)?;
+        let socket = socket.listen(BACKLOG).map_err(unbound)?;
         let address = socket.local_addr().map_err(unbound)?;
         Ok(Self(Socket::Tcp { socket, address, tls }))
     }

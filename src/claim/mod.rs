@@ -1,6 +1,6 @@
 //! The claim state machine: keys, lifetimes, records and the decisions on them.
 //!
-//! Pure: no I/O, no clock, no async. A record is one of three states, and [`decide`] is the only place where one becomes
+//! Pure: no I/O, no clock, no async. A record is one of three states, and [`decide()`] is the only place where one becomes
 //! another. Expired records count as what they amount to ([`Record::standing`]), whether the sweep has been there or not.
 
 mod decide;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The handle by which any number of [`serve`](super::serve)s are stopped; clones are the same handle.
+/// The handle by which any number of [`serve`](super::serve())s are stopped; clones are the same handle.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
     /// Cancelled: accept nothing more, finish what is in flight.

@@ -49,6 +49,44 @@ fn two_routes_have_neither_name_nor_path_in_common() {
     );
 }
 
+/// The settings of a namespace are one set: of two accounts of it, one would be ignored without a word.
+#[test]
+fn routes_that_share_a_namespace_agree_on_it() {
+    let (open, closed) = ("on_store_failure = \"open\"", "on_store_failure = \"closed\"");
+    let (two, three) = ("confirmed_ttl = \"2d\"", "confirmed_ttl = \"3d\"");
+    let table = "[namespace.\"route:a\"]\non_store_failure = \"closed\"\nconfirmed_ttl = \"2d\"";
+    // What the two routes say, what follows them, and the line and key of the fault.
+    let rows = [
+        ("", "", "", ""),
+        ("", open, "", ""),
+        (closed, closed, "", ""),
+        ("", "", table, ""),
+        (closed, two, table, ""),
+        (open, closed, "", "15 on_store_failure"),
+        ("", closed, "", "15 on_store_failure"),
+        (closed, "", "", "8 on_store_failure"),
+        ("", open, table, "15 on_store_failure"),
+        (two, two, "", ""),
+        (two, "", "", ""),
+        ("", two, "", ""),
+        (two, three, "", "15 confirmed_ttl"),
+        ("", three, table, "15 confirmed_ttl"),
+    ];
+    for (first, second, after, expected) in rows {
+        let other = ROUTE.replace("name = \"a\"", "name = \"b\"\nnamespace = \"a\"").replace("/a", "/b");
+        let text = format!("{ROUTE}{first}\n{other}{second}\n{after}\n");
+        let found = parse(&text, &around()).map_or_else(|faults| faults.to_string(), |_| String::new());
+        let expected = expected.split_once(' ').map_or_else(String::new, |(line, key)| {
+            format!(
+                "onced.toml:{line}: route[1].{key}: must be the same as route[0].{key}: both routes share one namespace"
+            )
+        });
+        assert_eq!(found, expected, "{text}");
+    }
+    let alone = ROUTE.replace("name = \"a\"", "name = \"b\"").replace("/a", "/b");
+    parse(&format!("{ROUTE}{closed}\n{two}\n{alone}{three}\n"), &around()).unwrap();
+}
+
 #[test]
 fn ten_faults_are_reported_in_one_run_by_line() {
     let text = r#"[api]

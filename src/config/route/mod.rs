@@ -3,6 +3,7 @@
 mod event_id;
 mod lifetimes;
 mod limits;
+mod namesakes;
 mod sender;
 mod shared;
 
@@ -23,6 +24,7 @@ use super::warning::{self, Warning};
 
 use lifetimes::Lifetimes;
 use limits::Limits;
+use namesakes::Namesakes;
 use sender::Sender;
 use shared::Prints;
 
@@ -65,6 +67,7 @@ struct Met {
     names: Unique,
     paths: Unique,
     prints: Prints,
+    namesakes: Namesakes,
 }
 
 /// Reads all routes. Each table of a route's namespace must be some route's.
@@ -105,10 +108,15 @@ fn route(
     let namespace = identity.as_ref().ok().map(|identity| &identity.namespace);
     let table = namespace.and_then(|namespace| tables.get_key_value(namespace));
     let lifetimes = lifetimes::read(&mut section, table, profile);
+    let agreed = match (namespace, &lifetimes) {
+        (Some(namespace), Ok(lifetimes)) => met.namesakes.note(namespace, lifetimes, &section),
+        _ => Ok(()),
+    };
     let manners = manners(&mut section);
     let limits = limits::read(&mut section, profile);
     section.finish(&LATER);
     mode?;
+    agreed?;
     let Sender { settings, prints } = sender?;
     let (settings, causes) = complete(identity?, settings, forward_to?, lifetimes?, manners?, limits?);
     let mut warnings = profile.map_or_else(Vec::new, |profile| warning::of_route(&settings, profile));

@@ -67,6 +67,16 @@ pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
     number.checked_mul(unit_bytes).ok_or(QuantityError::TooLarge)
 }
 
+/// Writes a size in the largest unit that keeps it whole: `64KiB`, `1536B`.
+#[must_use]
+pub fn format_bytes(bytes: u64) -> String {
+    let (unit_bytes, unit) = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")]
+        .into_iter()
+        .find(|(unit_bytes, _)| bytes >= *unit_bytes && bytes.is_multiple_of(*unit_bytes))
+        .unwrap_or((1, "B"));
+    format!("{}{unit}", bytes / unit_bytes)
+}
+
 fn split<'a>(text: &'a str, units: &'static str) -> Result<(u64, &'a str), QuantityError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 {
@@ -136,6 +146,24 @@ mod tests {
         ];
         for (text, bytes) in rows {
             assert_eq!(parse_bytes(text).ok(), *bytes, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_as_the_same_size() {
+        let rows: &[(u64, &str)] = &[
+            (0, "0B"),
+            (1, "1B"),
+            (1 << 10, "1KiB"),
+            (1_536, "1536B"),
+            (25 << 20, "25MiB"),
+            (10 << 30, "10GiB"),
+            (3 << 40, "3TiB"),
+            (u64::MAX, "18446744073709551615B"),
+        ];
+        for (bytes, text) in rows {
+            assert_eq!(format_bytes(*bytes), *text);
+            assert_eq!(parse_bytes(text), Ok(*bytes));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::api::{ApiSettings, Scope};
 use crate::ledger::{NamespaceSettings, OnStoreFailure};
 use crate::proxy::{HooksSettings, RouteSettings};
-use crate::quantity::format_duration;
+use crate::quantity::{format_bytes, format_duration};
 use crate::store::{StoreSettings, SyncMode};
 
 use super::Config;
@@ -32,7 +32,7 @@ pub fn explain(config: &Config) -> Vec<String> {
 }
 
 /// Where its events come from and go to, then its limits, each with its cause.
-fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 5] {
+fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 6] {
     let name = &route.name;
     let sender = match (&route.sender.verifier, &route.sender.provider) {
         (Some(_), Some(provider)) => provider.to_string(),
@@ -47,16 +47,9 @@ fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 5] {
         length("processing_ttl", route.processing_ttl.as_duration(), &causes.processing_ttl),
         length("confirmed_ttl", route.confirmed_ttl.as_duration(), &causes.confirmed_ttl),
         length("answer_within", route.answer_within, &causes.answer_within),
-        format!("route {name}: max_body {} ({})", size(route.max_body_bytes), causes.max_body),
+        format!("route {name}: max_body {} ({})", format_bytes(route.max_body_bytes), causes.max_body),
+        format!("route {name}: on_store_failure {} ({})", failure(route.on_store_failure), causes.on_store_failure),
     ]
-}
-
-/// In the largest unit that keeps it whole.
-fn size(bytes: u64) -> String {
-    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units.into_iter().find(|(unit_bytes, _)| bytes >= *unit_bytes && bytes.is_multiple_of(*unit_bytes));
-    let (unit_bytes, unit) = unit.unwrap_or((1, "B"));
-    format!("{}{unit}", bytes / unit_bytes)
 }
 
 fn api(api: &ApiSettings) -> Vec<String> {
@@ -95,16 +88,20 @@ fn store(store: &StoreSettings) -> String {
 }
 
 fn namespace(name: &str, settings: NamespaceSettings, causes: &NamespaceCauses) -> String {
-    let failure = match settings.on_store_failure {
-        OnStoreFailure::Open => "open",
-        OnStoreFailure::Closed => "closed",
-    };
+    let failure = failure(settings.on_store_failure);
     let processing = format_duration(settings.processing_ttl.as_duration());
     let confirmed = format_duration(settings.confirmed_ttl.as_duration());
     format!(
         "namespace {name}: processing_ttl {processing} ({}), confirmed_ttl {confirmed} ({}), on_store_failure {failure} ({})",
         causes.processing_ttl, causes.confirmed_ttl, causes.on_store_failure
     )
+}
+
+fn failure(on_store_failure: OnStoreFailure) -> &'static str {
+    match on_store_failure {
+        OnStoreFailure::Open => "open",
+        OnStoreFailure::Closed => "closed",
+    }
 }
 
 fn list<T: ToString>(items: &[T]) -> String {

@@ -2,6 +2,7 @@
 //! claim lives from how long the app may take, how soon a sender is answered from how long it waits.
 
 use super::{Profile, Redelivery};
+use crate::quantity::format_duration;
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -63,7 +64,7 @@ impl Lifetimes {
 }
 
 fn processing_ttl(max_duration: Duration) -> Caused {
-    let cause = format!("{PROCESSING_FACTOR} x max_duration ({max_duration:?})");
+    let cause = format!("{PROCESSING_FACTOR} x max_duration ({})", format_duration(max_duration));
     Caused { span: max_duration.saturating_mul(PROCESSING_FACTOR), cause }
 }
 
@@ -74,9 +75,15 @@ fn confirmed_ttl(profile: &Profile) -> Caused {
     let Some((window, whose)) = longest else {
         return floor(format!("{} publishes no retry or redelivery window", profile.title));
     };
-    let span = window + window / 4;
-    let cause = format!("5/4 of the {}s of {whose} at {}", window.as_secs(), profile.title);
+    let span = whole_minutes(window + window / 4);
+    let cause = format!("5/4 of the {} of {whose} at {}", format_duration(window), profile.title);
     if span < MIN_CONFIRMED_TTL { floor(cause) } else { Caused { span, cause } }
+}
+
+/// Rounded up, so that it can be read: a quarter of a published schedule has milliseconds that nobody has chosen.
+fn whole_minutes(span: Duration) -> Duration {
+    let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+    Duration::from_secs(seconds.next_multiple_of(60))
 }
 
 fn floor(instead_of: String) -> Caused {
@@ -100,7 +107,7 @@ fn manual_window(manual: Redelivery) -> Option<(Duration, &'static str)> {
 fn answer_within(profile: &Profile) -> Caused {
     match profile.timeout() {
         Some(timeout) => {
-            let cause = format!("4/5 of the {}s that {} waits", timeout.as_secs(), profile.title);
+            let cause = format!("4/5 of the {} that {} waits", format_duration(timeout), profile.title);
             Caused { span: timeout / 5 * 4, cause }
         }
         None => Caused {

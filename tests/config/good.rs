@@ -216,7 +216,7 @@ fn check_prints_what_holds_and_why() {
             "route shop-a: max_body 1MiB ([[route]])",
             "route shop-a: on_store_failure closed ([namespace.\"route:shop\"])",
             "route intranet: /intranet, mode sync, unverified, forward_to http://127.0.0.1:3001/",
-            "route intranet: processing_ttl 4m (4 x max_duration (60s))",
+            "route intranet: processing_ttl 4m (4 x max_duration (1m))",
             "route intranet: confirmed_ttl 1d (at least 24h; no provider is named)",
             "route intranet: answer_within 8s (no provider is named)",
             "route intranet: max_body 25MiB (default)",

@@ -34,7 +34,7 @@ const RESOLVED: [Resolved; 3] = [
     Resolved {
         provider: "github",
         confirmed_seconds: 3 * DAY + 3 * DAY / 4,
-        confirmed_cause: "5/4 of the 259200s of manual redelivery at GitHub",
+        confirmed_cause: "5/4 of the 3d of manual redelivery at GitHub",
         answer_cause: "4/5 of the 10s that GitHub waits",
         body_cause: "the largest body of GitHub",
         event_id: "header x-github-delivery",
@@ -44,7 +44,7 @@ const RESOLVED: [Resolved; 3] = [
     Resolved {
         provider: "stripe",
         confirmed_seconds: 7 * DAY + 7 * DAY / 4,
-        confirmed_cause: "5/4 of the 604800s of manual redelivery (counted up to 7 days) at Stripe",
+        confirmed_cause: "5/4 of the 7d of manual redelivery (counted up to 7 days) at Stripe",
         answer_cause: "Stripe does not publish how long it waits",
         body_cause: "default",
         event_id: "JSON /id",
@@ -53,7 +53,7 @@ const RESOLVED: [Resolved; 3] = [
     },
     Resolved {
         provider: "standard-webhooks",
-        confirmed_seconds: 340_131,
+        confirmed_seconds: 340_140,
         confirmed_cause: "5/4 of the 272105s of automatic retries at Standard Webhooks",
         answer_cause: "Standard Webhooks does not publish how long it waits",
         body_cause: "default",
@@ -115,7 +115,7 @@ fn an_unverified_route_may_name_its_provider_for_the_other_facts() {
     assert_eq!(route.sender.provider.as_deref(), Some("standard-webhooks"));
     assert!(route.sender.verifier.is_none());
     assert_eq!(route.sender.event_id.as_ref().unwrap().to_string(), "header id");
-    assert_eq!(route.confirmed_ttl.as_duration().as_secs(), 340_131);
+    assert_eq!(route.confirmed_ttl.as_duration().as_secs(), 340_140);
     assert_eq!(route.dangerous_statuses.len(), 1);
 }
 

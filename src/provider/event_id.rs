@@ -8,7 +8,8 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
-/// The longest key of a claim, in bytes.
+/// The longest key of a claim, in bytes. Claims are not known here, so the number is; where a route is put together, it is
+/// held against theirs.
 pub const MAX_KEY_BYTES: usize = 512;
 
 /// Keys that begin like this are made here. A sender's id that begins so is treated as one that cannot stand for itself;

@@ -10,7 +10,8 @@ mod shared;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::claim::Namespace;
+use crate::claim::{MAX_ID_BYTES, Namespace};
+use crate::provider::MAX_KEY_BYTES;
 use crate::proxy::{ForwardTo, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings};
 
 use super::Environment;
@@ -30,6 +31,11 @@ use shared::Prints;
 
 /// Keys of queue routes, of recording and of signing to the app.
 const LATER: [&str; 4] = ["delivery", "duplicate_response", "record", "sign_secret"];
+
+// A sender's id becomes the key of a claim as it is, up to the longest key that there can be. `provider` knows no claims and
+// has the number for itself; the config of a route is where the two meet.
+const _: () =
+    assert!(MAX_KEY_BYTES == MAX_ID_BYTES, "what a provider takes for a key must be one, and every key must do");
 
 /// All routes.
 #[derive(Default)]

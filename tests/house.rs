@@ -12,7 +12,7 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("claim", &[]),
     ("cli", &["claim", "clock", "config", "daemon", "server", "store"]),
     ("clock", &["claim"]),
-    ("config", &["api", "claim", "daemon", "ledger", "provider", "proxy", "server", "store"]),
+    ("config", &["api", "claim", "ledger", "provider", "proxy", "server", "store"]),
     ("daemon", &["api", "clock", "config", "ledger", "proxy", "server", "store", "sweep"]),
     ("ledger", &["claim", "clock", "store"]),
     ("metrics", &[]),

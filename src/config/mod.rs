@@ -46,9 +46,9 @@ pub use quick::quick_route;
 pub use warning::{Oddity, Warning};
 
 use crate::api::ApiSettings;
-use crate::daemon::ShutdownSettings;
 use crate::ledger::LedgerSettings;
 use crate::proxy::{HooksSettings, RouteSettings};
+use crate::server::ShutdownSettings;
 use crate::store::StoreSettings;
 
 use faults::{Faults, Reported};

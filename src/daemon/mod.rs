@@ -5,7 +5,6 @@
 //! ends while nobody asked it to ends the daemon, so that the service manager can start it anew.
 
 mod listeners;
-mod settings;
 mod watch;
 
 use std::sync::Arc;
@@ -16,7 +15,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use listeners::{Bound, ListenFault};
-pub use settings::ShutdownSettings;
 
 use crate::api::Api;
 use crate::clock::Source;

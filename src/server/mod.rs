@@ -44,6 +44,6 @@ pub use pool::{Pool, PoolSettings, SendError, Unreached};
 pub use request::{Peer, Request};
 pub use response::{Response, ResponseBody, close};
 pub use serve::serve;
-pub use shutdown::{Drained, Shutdown};
+pub use shutdown::{Drained, Shutdown, ShutdownSettings};
 pub use target::{Scheme, Target, TargetError};
 pub use tls::{Tls, TlsError, TlsFiles};

@@ -5,10 +5,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+/// The settings of `[shutdown]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShutdownSettings {
+    /// How long requests under way may go on after the signal to stop.
+    pub drain: Duration,
+}
 
 /// The handle by which any number of [`serve`](super::serve())s are stopped; clones are the same handle.
 #[derive(Debug, Clone, Default)]

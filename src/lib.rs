@@ -10,6 +10,11 @@
 //! 6. A fault of the store is never reported as "duplicate" or as a plain "claimed", and no answer speaks of a record that
 //!    is not synced yet.
 //!
+//! The sixth has its exceptions, and each is chosen or told. With `sync = "interval"` an answer does not wait for the sync,
+//! and a kill or the loss of power may take what was answered for in the last second. While the store cannot be asked, an
+//! answer comes from memory and says so (`degraded`, with a reason), and what it speaks of is written when the disk is
+//! back; in a namespace with `on_store_failure = "closed"` the command is refused instead.
+//!
 //! It does not promise exactly-once effects: a crash between the app's success and the confirm leads to a second
 //! hand-over, which can be recognised by its event id and its attempt number.
 //!
@@ -25,8 +30,22 @@
 //!
 //! # The parts, in reading order
 //!
-//! Arrows mean "may use", and `tests/house.rs` holds them: `cli → daemon → {api, proxy, sweep} → ledger → store → claim`;
-//! `proxy → provider`; `{api, proxy, daemon} → server`; `daemon → config →` the settings that the modules own.
+//! In short, `cli → daemon → {api, proxy, sweep} → ledger → store → clock → claim`, `proxy → provider`, all that speaks
+//! HTTP `→ server`, and `config →` the settings that the modules own. In full, and held by `tests/house.rs`:
+//!
+//! | Module | May use |
+//! |---|---|
+//! | `cli` | claim, clock, config, daemon, server, store |
+//! | `daemon` | api, clock, config, ledger, proxy, server, store, sweep |
+//! | `config` | api, claim, ledger, provider, proxy, server, store |
+//! | `api` | claim, clock, ledger, server, store |
+//! | `proxy` | claim, ledger, provider, server, store |
+//! | `sweep` | ledger, store |
+//! | `ledger` | claim, clock, store |
+//! | `store` | claim, clock |
+//! | `clock` | claim |
+//!
+//! Whoever is not named uses leaves alone, which all may: [`metrics`], [`quantity`], [`chain`].
 //!
 //! - [`claim`]: keys, lifetimes, records and the decisions on them. Pure.
 //! - [`provider`]: what senders' documentation says, as data: signatures, event ids, windows. Pure.

@@ -127,6 +127,15 @@ fn every_arrow_points_the_way_it_may() {
     }
 }
 
+#[test]
+fn the_map_shows_the_arrows_as_they_are() {
+    let map = include_str!("../src/lib.rs");
+    let shown: BTreeSet<_> = map.lines().filter(|line| line.starts_with("//! | `")).collect();
+    let users = MAY_USE.iter().filter(|(_, may)| !may.is_empty());
+    let arrows: Vec<_> = users.map(|(room, may)| format!("//! | `{room}` | {} |", may.join(", "))).collect();
+    assert_eq!(shown, arrows.iter().map(String::as_str).collect());
+}
+
 /// Crates that one place alone mentions, and that place: a room, or a file of one.
 const CONFINED: [(&str, &str); 4] =
     [("sled", "store/engine.rs"), ("bincode", "store/record.rs"), ("hyper", "server"), ("hyper_util", "server")];

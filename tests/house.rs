@@ -1,9 +1,11 @@
-//! The layout of `src`: who may use whom, and who alone mentions which crate.
+//! The layout of `src`: who may use whom, and who alone mentions which crate. And whether the commands that texts name
+//! are there.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// For every room: the rooms that it may use. Leaves may be used by all and are not listed.
 const MAY_USE: [(&str, &[&str]); 15] = [
@@ -178,4 +180,43 @@ fn the_wall_clock_is_read_in_one_place() {
     let reads = |text: &str| code(text).any(|line| line.contains("SystemTime::now"));
     let readers = rooms().into_values().flatten().filter(|(_, text)| reads(text));
     assert_eq!(readers.map(|(path, _)| path).collect::<Vec<_>>(), [Path::new("clock/source.rs")]);
+}
+
+/// The commands that the program's help lists.
+fn commands() -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_onced")).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let listed = help.split("Commands:\n").nth(1).unwrap().lines();
+    listed.take_while(|line| line.starts_with("  ")).map(|line| word(line.trim_start())).collect()
+}
+
+/// The commands that a text tells its reader to use: `onced` and a word, in quotes, as a path, or at the beginning of a line.
+fn commands_named(text: &str) -> impl Iterator<Item = String> {
+    let starts = text
+        .match_indices("onced ")
+        .filter(|(at, _)| text[..*at].chars().last().is_none_or(|before| "`'/\n".contains(before)));
+    starts.map(|(at, onced)| word(&text[at + onced.len()..])).filter(|word| !word.is_empty())
+}
+
+/// A command of a later version, and the one file that names it.
+const LATER: (&str, &str) = ("salvage", "store/error.rs");
+
+#[test]
+fn every_command_that_is_named_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let commands = commands();
+    let read = |path: PathBuf| (path.clone(), fs::read_to_string(path).unwrap());
+    let shipped = fs::read_dir(root.join("systemd")).unwrap().map(|entry| read(entry.unwrap().path()));
+    let sources = [vec![read(root.join("README.md"))], shipped.collect(), rooms().into_values().flatten().collect()];
+    for texts in sources {
+        let mut named = 0;
+        for (path, text) in &texts {
+            let is_later = |command: &str| command == LATER.0 && path.ends_with(LATER.1);
+            for command in commands_named(text).filter(|command| !is_later(command)) {
+                assert!(commands.contains(&command), "{} names 'onced {command}'", path.display());
+                named += 1;
+            }
+        }
+        assert!(named > 1, "{named} in {} texts", texts.len());
+    }
 }

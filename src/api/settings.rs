@@ -35,14 +35,14 @@ pub struct ApiSettings {
 pub enum Scope {
     /// The verbs, and reading one claim.
     Claim,
-    /// The same, and lists, forget, events and audit.
+    /// The same, and lists and forget.
     Operate,
 }
 
 /// One caller of the API.
 #[derive(Debug, Clone)]
 pub struct TokenSettings {
-    /// Its name in logs and in the audit list.
+    /// Its name, where the config is spoken of.
     pub name: Box<str>,
     /// What it proves itself with.
     pub token: BearerToken,

@@ -16,7 +16,7 @@ use super::{listeners, secrets, value};
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8601);
 
-/// The longest name of a token: it goes into logs and the audit list.
+/// The longest name of a token: it is printed in one line with the others.
 const MAX_NAME_BYTES: usize = 64;
 
 pub(super) fn read(
@@ -99,7 +99,7 @@ fn token(
     Ok(TokenSettings { name: name?, token: token?, namespaces: namespaces?, scope: scope? })
 }
 
-/// Two names for one token would make the audit list a guess.
+/// With two names for one token, nobody could say who calls.
 fn secret(section: &mut Section<'_>, environment: &Environment, texts: &mut Unique) -> Result<BearerToken, Reported> {
     let found = secrets::read(section, environment)?;
     let text = found.line().map_err(|reason| section.fault(found.key, reason))?;

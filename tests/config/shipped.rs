@@ -52,6 +52,16 @@ fn the_shipped_file_loads_with_every_option_taken() {
     assert_eq!((config.routes.len(), config.api.tokens.len()), (2, 1));
 }
 
+/// The list is in the words of the fault that names them.
+#[test]
+fn the_shipped_file_names_the_providers_that_there_are() {
+    let stranger = "[[route]]\nname = \"a\"\npath = \"/a\"\nprovider = \"nobody\"\nforward_to = \"http://a\"\n";
+    let found = faults(stranger, &environment(&[])).join("\n");
+    let (_, known) = found.split_once("known are ").expect("the stranger is reported");
+    let (rest, last) = known.lines().next().unwrap().rsplit_once(", ").unwrap();
+    assert!(SHIPPED.contains(&format!(" to expect: {rest} or {last}.\n")), "{known}");
+}
+
 /// A text in which every table that the loader takes has one unknown key, and the table's header in the shipped file.
 /// Inline tables stand in the line of their own key.
 const ONE_STRANGER_EACH: &[(&str, &str)] = &[

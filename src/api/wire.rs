@@ -167,6 +167,7 @@ impl TryFrom<String> for VerbName {
 pub(super) enum OutcomeBody<'a> {
     /// The caller is the holder.
     Claimed {
+        /// True: the caller should handle it. So on a later attempt too; `attempt` says which one it is.
         first_delivery: bool,
         token: &'a str,
         attempt: u32,
@@ -181,6 +182,7 @@ pub(super) enum OutcomeBody<'a> {
     },
     /// Somebody else is.
     InProgress {
+        /// False: it is not the caller's to handle.
         first_delivery: bool,
         attempt: u32,
         expires_at: String,
@@ -191,6 +193,7 @@ pub(super) enum OutcomeBody<'a> {
     },
     /// The key is finished.
     Done {
+        /// False: it has been handled.
         first_delivery: bool,
         attempt: u32,
         confirmed_at: String,

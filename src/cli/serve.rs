@@ -10,7 +10,7 @@ use super::{ConfigArgs, DEFAULT_CONFIG, Exit, logging};
 use crate::chain::Chain;
 use crate::clock::Source;
 use crate::config::{self, Config, ConfigFaults, Environment};
-use crate::daemon::{Daemon, Surroundings};
+use crate::daemon::{Daemon, ListenFault, StartError, Surroundings};
 use crate::store;
 
 #[derive(Debug, Args)]
@@ -68,7 +68,11 @@ async fn run(config: Config, surroundings: Surroundings) -> Exit {
         Ok(daemon) => daemon,
         Err(error) => {
             tracing::error!(error = %Chain(&error), "cannot start");
-            return Exit::Failed;
+            // What stands in the files that the config names will be the same at the next start.
+            return match error {
+                StartError::Listen(ListenFault::Tls(_)) => Exit::Config,
+                StartError::Listen(_) | StartError::Store(_) | StartError::Thread(_) => Exit::Failed,
+            };
         }
     };
     tell_service_manager(&[sd_notify::NotifyState::Ready]);

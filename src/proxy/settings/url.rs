@@ -119,7 +119,7 @@ impl ForwardTo {
             return Err(ForwardToError::Parts);
         }
         match uri.host() {
-            Some(host) if !host.is_empty() && uri.port_u16() != Some(0) => Ok(Self(uri)),
+            Some(host) if !host.is_empty() && has_sound_port(&uri) => Ok(Self(uri)),
             _ => Err(ForwardToError::Shape),
         }
     }
@@ -134,6 +134,14 @@ impl ForwardTo {
     #[must_use]
     pub fn path(&self) -> &str {
         self.0.path()
+    }
+}
+
+/// A port of 1 to 65535, or none. `Uri` takes any digits behind the colon and then says that there is no port.
+fn has_sound_port(uri: &Uri) -> bool {
+    match uri.port_u16() {
+        Some(port) => port != 0,
+        None => uri.authority().is_some_and(|authority| authority.as_str() == authority.host()),
     }
 }
 
@@ -184,6 +192,11 @@ mod tests {
             ("127.0.0.1:3000", Some(ForwardToError::Shape)),
             ("http://", Some(ForwardToError::Shape)),
             ("http://a:0/", Some(ForwardToError::Shape)),
+            ("http://a:99999/", Some(ForwardToError::Shape)),
+            ("http://a:/", Some(ForwardToError::Shape)),
+            ("http://[::1]:65536/", Some(ForwardToError::Shape)),
+            ("http://[::1]/", None),
+            ("http://[::1]:65535/", None),
             ("http://me:pw@a/", Some(ForwardToError::Parts)),
             ("http://a/?b=c", Some(ForwardToError::Parts)),
             ("http://a/#b", Some(ForwardToError::Parts)),

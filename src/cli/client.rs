@@ -53,8 +53,10 @@ impl ClientArgs {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(&format!("cannot start: {error}"), Exit::Failed))?;
         let response = runtime.block_on(call(&self.endpoint(), request)).map_err(|error| {
-            let exit = if matches!(error, CallError::Connect { .. }) { Exit::Unreachable } else { Exit::Failed };
-            failed(&Chain(&error).to_string(), exit)
+            if let CallError::Connect { .. } = error {
+                return failed(&format!("{}; is a daemon running there?", Chain(&error)), Exit::Unreachable);
+            }
+            failed(&Chain(&error).to_string(), Exit::Failed)
         })?;
         Ok(answer(&response))
     }

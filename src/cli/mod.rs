@@ -85,3 +85,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Status(args) => status::status(&args),
     }
 }
+
+/// Prints a line for whoever reads stdout. A reader that has gone, as in `onced status | head -1`, has read enough.
+fn say(line: &str) {
+    use std::io::Write as _;
+    let _reader_gone = writeln!(std::io::stdout(), "{line}").is_err();
+}

@@ -6,7 +6,7 @@ use clap::Args;
 use rustix::process::{Resource, Rlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{ConfigArgs, DEFAULT_CONFIG, Exit, logging};
+use super::{ConfigArgs, DEFAULT_CONFIG, Exit, logging, say};
 use crate::chain::Chain;
 use crate::clock::Source;
 use crate::config::{self, Config, ConfigFaults, Environment};
@@ -34,7 +34,7 @@ pub(super) fn serve(args: &ServeArgs) -> Exit {
     let config = match config_of(args) {
         Ok(config) => config,
         Err(faults) => {
-            eprint!("{faults}");
+            eprintln!("{faults}");
             return Exit::Config;
         }
     };
@@ -111,16 +111,18 @@ fn tell_service_manager(states: &[sd_notify::NotifyState<'_>]) {
 pub(super) fn check(args: &ConfigArgs) -> Exit {
     match load(args) {
         Ok(config) => {
+            let file = source_of(args).map_or("none, embedded defaults".to_owned(), |path| path.display().to_string());
+            say(&format!("config: {file}"));
             for line in config::explain(&config) {
-                println!("{line}");
+                say(&line);
             }
             for warning in &config.warnings {
-                println!("warning: {warning}");
+                say(&format!("warning: {warning}"));
             }
             Exit::Well
         }
         Err(faults) => {
-            eprint!("{faults}");
+            eprintln!("{faults}");
             Exit::Config
         }
     }
@@ -144,15 +146,19 @@ fn raise_descriptor_limit() {
     }
 }
 
+/// The file that the config comes from, if it comes from one.
+fn source_of(args: &ConfigArgs) -> Option<&Path> {
+    let default = Some(Path::new(DEFAULT_CONFIG)).filter(|path| path.exists());
+    args.config.as_deref().or(default)
+}
+
 fn load(args: &ConfigArgs) -> Result<Config, ConfigFaults> {
     let mut environment = Environment::new(std::env::vars_os());
     if args.allow_inline_secrets {
         environment = environment.with_inline_secrets();
     }
-    let default = Path::new(DEFAULT_CONFIG);
-    match &args.config {
+    match source_of(args) {
         Some(path) => config::load(path, &environment),
-        None if default.exists() => config::load(default, &environment),
         None => Ok(config::embedded(&environment)),
     }
 }

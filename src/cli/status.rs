@@ -4,8 +4,8 @@ use clap::Args;
 use http::Method;
 use serde_json::Value;
 
-use super::Exit;
 use super::client::ClientArgs;
+use super::{Exit, say};
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
@@ -16,9 +16,9 @@ pub(super) struct StatusArgs {
 /// What is shown of the metrics, and how it is called.
 const SHOWN: [(&str, &str); 6] = [
     ("onced_build_info", "version"),
-    ("onced_store_records", "records at the last sweep"),
-    ("onced_store_disk_bytes", "bytes on disk"),
-    ("onced_store_free_bytes", "bytes free beside the store"),
+    ("onced_store_records", "records, as the last sweep counted them"),
+    ("onced_store_disk_bytes", "on disk"),
+    ("onced_store_free_bytes", "free beside the store"),
     ("onced_degraded_total", "degraded answers"),
     ("onced_late_confirms_total", "late confirms"),
 ];
@@ -31,28 +31,61 @@ pub(super) fn status(args: &StatusArgs) -> Exit {
     // Not the status alone: somebody else may have answered.
     let exit = if ready.json["ready"] == true { Exit::Well } else { Exit::Failed };
     if args.client.json {
-        println!("{}", ready.text);
+        say(&ready.text);
         return exit;
     }
     match ready.json["reasons"].as_array() {
         Some(reasons) if !reasons.is_empty() => {
             let reasons: Vec<_> = reasons.iter().filter_map(Value::as_str).collect();
-            println!("not well: {}", reasons.join(", "));
+            say(&format!("not well: {}", reasons.join(", ")));
         }
-        Some(_) => println!("well: ready"),
-        None => println!("unclear: {}", ready.text),
+        Some(_) => say("well: ready"),
+        None => say(&format!("unclear: {}", ready.text)),
     }
     if let Ok(metrics) = args.client.ask(Method::GET, "/metrics", None) {
         for (name, title) in SHOWN {
-            for line in metrics.text.lines().filter(|line| is_sample(line, name)) {
-                let (sample, value) = line.rsplit_once(' ').unwrap_or((line, ""));
-                println!("{title}: {value} {}", sample.strip_prefix(name).unwrap_or_default());
+            for line in metrics.text.lines() {
+                if let Some(shown) = shown(line, name) {
+                    say(&format!("{title}: {shown}"));
+                }
             }
         }
     }
     exit
 }
 
-fn is_sample(line: &str, name: &str) -> bool {
-    line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))
+/// A sample of a metric as people read it: `held 3`, `4.5 MiB`, `0.1.0`.
+fn shown(line: &str, name: &str) -> Option<String> {
+    let rest = line.strip_prefix(name).filter(|rest| rest.starts_with(['{', ' ']))?;
+    let (labels, value) = rest.rsplit_once(' ')?;
+    let labels: Vec<&str> = labels.split('"').skip(1).step_by(2).collect();
+    let labels = labels.join(" ");
+    Some(if name.ends_with("_bytes") {
+        format!("{:.1} MiB", value.parse::<f64>().ok()? / f64::from(1 << 20))
+    } else if name.ends_with("_info") {
+        labels
+    } else if labels.is_empty() {
+        value.to_owned()
+    } else {
+        format!("{labels} {value}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_shown_as_people_read_it() {
+        for (line, name, expected) in [
+            ("onced_build_info{version=\"0.1.0\"} 1", "onced_build_info", Some("0.1.0")),
+            ("onced_store_records{state=\"held\"} 3", "onced_store_records", Some("held 3")),
+            ("onced_store_disk_bytes 4734976", "onced_store_disk_bytes", Some("4.5 MiB")),
+            ("onced_degraded_total{namespace=\"a\",reason=\"io\"} 2", "onced_degraded_total", Some("a io 2")),
+            ("onced_store_disk_bytes_other 1", "onced_store_disk_bytes", None),
+            ("# HELP onced_degraded_total text", "onced_degraded_total", None),
+        ] {
+            assert_eq!(shown(line, name).as_deref(), expected, "{line}");
+        }
+    }
 }

@@ -5,8 +5,8 @@ use http::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
-use super::Exit;
 use super::client::{Answer, ClientArgs, failed};
+use super::{Exit, say};
 use crate::claim::ROUTE_PREFIX;
 
 /// The key of a command.
@@ -164,11 +164,11 @@ fn tell(client: &ClientArgs, answer: Result<Answer, Exit>) -> Exit {
         return failed("what answered is no onced daemon", Exit::Failed);
     }
     if client.json {
-        println!("{}", answer.text);
+        say(&answer.text);
     } else if answer.json["detail"].is_string() {
         return failed(answer.text_of("detail"), exit_of(&answer));
     } else {
-        println!("{}", sentence(&answer.json));
+        say(&sentence(&answer.json));
     }
     exit_of(&answer)
 }

@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use super::{Ask, Ledger};
 use crate::claim::{Key, Token};
 
 /// Releases the claim when dropped, unless it was kept: a grant that could not be written must not hold the key.
+///
+/// There is one for a claim that this very call has made. A repeated one is its caller's since an earlier answer: the
+/// caller may be at work, whatever became of the repetition.
 #[derive(Debug)]
 pub struct Grant {
     inner: Option<(Arc<Ledger>, Key, Token)>,
@@ -22,7 +27,7 @@ impl Grant {
         move || drop(Self { inner })
     }
 
-    /// The caller has it, or there was nothing to have.
+    /// The caller has it.
     pub fn keep(&mut self) {
         self.inner = None;
     }
@@ -30,16 +35,15 @@ impl Grant {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        let Some((ledger, key, token)) = self.inner.take() else {
-            return;
-        };
-        // The queue keeps its order, so this lands after the claim even if that is still under way.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
+        // Without a runtime the process is at its end, and the claim expires.
+        if let (Some((ledger, key, token)), Ok(runtime)) = (self.inner.take(), Handle::try_current()) {
+            let orphans = ledger.orphans.clone();
+            let release = async move {
                 if let Err(fault) = ledger.ask(key, Ask::Release { token }).await {
                     tracing::warn!(fault = %fault, "a grant that nobody received could not be released");
                 }
-            });
+            };
+            orphans.spawn_on(release, &runtime);
         }
     }
 }

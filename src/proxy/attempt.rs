@@ -117,7 +117,7 @@ impl Attempt {
 
 impl Guarded {
     /// Ends the claim by what the app did.
-    async fn settle(self, ledger: &Ledger, route: &RouteSettings, verdict: &Verdict) {
+    async fn settle(self, ledger: &Arc<Ledger>, route: &RouteSettings, verdict: &Verdict) {
         let ask = match verdict {
             Verdict::Answered(answer) if answer.status().is_success() => {
                 let (token, confirmed_ttl) = (Some(self.token), Some(self.confirmed_ttl));

@@ -28,6 +28,9 @@ use crate::server::Shutdown;
 use crate::store::{OpenError, Store};
 use crate::sweep;
 
+/// What callers leave behind when the drain cuts them is finished within this time: two commits, one after the other.
+const AFTERMATH: Duration = Duration::from_secs(1);
+
 /// What the daemon stands in: the machine, or a test.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
@@ -149,6 +152,12 @@ impl Daemon {
         // Attempts whose senders have gone go on by themselves.
         let attempts_ended = tokio::time::timeout_at(deadline, self.proxy.finish()).await.is_ok();
         tracing::info!(finished = drained.finished, cut = drained.cut, attempts_ended, "drained");
+        // Callers that the deadline cut leave claims behind that nobody has: it is past, and yet they are to be released.
+        let last = deadline.max(Instant::now() + AFTERMATH);
+        let all_finished = tokio::time::timeout_at(last, self.ledger.finish()).await.is_ok();
+        if !all_finished {
+            tracing::warn!("what callers have left behind could not be finished");
+        }
         self.workers.shutdown().await;
         tracing::info!("workers stopped");
         // The watch over the commits is one of the workers, and gone.

@@ -47,9 +47,11 @@ impl Table {
 }
 
 /// Whether a suffix could leave the part of the app that its prefix stands for. The app decodes it, perhaps before it
-/// takes it apart, so `..` counts in every spelling, and between whatever some server takes for a separator.
+/// takes it apart, so `..` counts in every spelling of one decoding, between whatever some server takes for a separator,
+/// and with parameters behind it (`..;x`), which some servers cut off. An app that decodes twice (`%252e`) is not covered:
+/// for any other app those are letters of a name.
 fn climbs(suffix: &str) -> bool {
-    let plain = suffix.to_ascii_lowercase().replace("%2e", ".");
+    let plain = suffix.to_ascii_lowercase().replace("%2e", ".").replace("%3b", ";");
     let plain = plain.replace("%2f", "/").replace("%5c", "\\");
-    plain.split(['/', '\\']).any(|segment| segment == "..")
+    plain.split(['/', '\\']).any(|segment| segment.split(';').next() == Some(".."))
 }

@@ -7,11 +7,11 @@
 mod listeners;
 mod settings;
 mod watch;
+mod workers;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,7 @@ use crate::proxy::Proxy;
 use crate::server::Shutdown;
 use crate::store::{OpenError, Store};
 use crate::sweep;
+use workers::Workers;
 
 /// What callers leave behind when the drain cuts them is finished within this time: two commits, one after the other.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -68,8 +69,8 @@ pub struct Daemon {
     bound: Bound,
     shutdown: Shutdown,
     stopping: CancellationToken,
-    /// Tasks that never end by themselves, by name.
-    workers: JoinSet<&'static str>,
+    /// Tasks that never end by themselves, the listeners among them.
+    workers: Workers,
     drain: Duration,
 }
 
@@ -86,20 +87,20 @@ impl Daemon {
         let api = Api::new(Arc::clone(&ledger), Arc::clone(&metrics), config.api.clone(), stopping.clone());
         let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
-        let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown).await {
+        let mut workers = Workers::default();
+        let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown, &mut workers).await {
             Ok(bound) => bound,
             Err(fault) => {
                 ledger.store().close().await;
                 return Err(fault.into());
             }
         };
-        let mut workers = JoinSet::new();
         let (swept, counted) = (Arc::clone(&ledger), Arc::clone(&metrics));
-        workers.spawn(async move {
+        workers.start("the sweep", async move {
             sweep::run(swept, counted).await;
             "the sweep"
         });
-        workers.spawn(watch::commits(Arc::clone(&ledger)));
+        workers.start("the watch over the commits", watch::commits(Arc::clone(&ledger)));
         let loaded = ledger.clock().wall_now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         metrics.config_loaded_seconds.set(i64::try_from(loaded.as_secs()).unwrap_or(i64::MAX));
         tracing::info!("ready");
@@ -131,8 +132,7 @@ impl Daemon {
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> Result<(), Ended> {
         tokio::select! {
             () = stop => {}
-            Some(ended) = self.workers.join_next() => {
-                let name = ended.unwrap_or("a worker that panicked");
+            name = self.workers.ended() => {
                 tracing::error!(part = name, "a part of the daemon ended; the daemon ends too");
                 return Err(Ended(name));
             }
@@ -158,7 +158,8 @@ impl Daemon {
         if !all_finished {
             tracing::warn!("what callers have left behind could not be finished");
         }
-        self.workers.shutdown().await;
+        // The listeners have ended with the drain.
+        self.workers.stop().await;
         tracing::info!("workers stopped");
         // The watch over the commits is one of the workers, and gone.
         let store = self.ledger.store();

@@ -22,6 +22,7 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Uri};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -39,7 +40,7 @@ use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
-use table::{Match, Table};
+use table::{MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
 
 /// The largest reply of an app that is relayed. Senders read a few hundred bytes.
@@ -147,16 +148,25 @@ impl Proxy {
         };
         let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
         let event = Event { route: Arc::clone(route), key, event_id, uri };
-        self.pursue(event, arrival).await
+        // Before the claim: an event that is refused here has left nothing behind.
+        let Ok(place) = Arc::clone(found.places).try_acquire_owned() else {
+            tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, "too many attempts are under way");
+            return Verdict::Crowded;
+        };
+        self.pursue(event, arrival, place).await
     }
 
     /// Lets the event take its course, and the sender wait for it as long as senders of this route do.
     ///
     /// The course is a task of its own already when it claims: the transport drops what a sender waits for as soon as
     /// it has gone, half-closed included, and a claim that nobody follows up would hold the event until it expires.
-    async fn pursue(self: &Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
+    async fn pursue(self: &Arc<Self>, event: Event, arrival: Arrival, place: OwnedSemaphorePermit) -> Verdict {
         let patience = arrival.at + event.route.answer_within;
-        let running = self.attempts.spawn(Arc::clone(self).claim_and_hand_over(event, arrival));
+        let course = Arc::clone(self).claim_and_hand_over(event, arrival);
+        let running = self.attempts.spawn(async move {
+            let _place = place;
+            course.await
+        });
         match tokio::time::timeout_at(patience, running).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(_)) => Verdict::Broken,

@@ -5,6 +5,7 @@
 //! [`crate::claim`]'s and [`crate::store`]'s part.
 
 mod grant;
+mod pledges;
 mod settings;
 mod tally;
 mod unbroken;
@@ -25,6 +26,7 @@ use crate::claim::{
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::store::{Answer, Fault, Page, Reading, Reply, Request, Selection, Store};
+use pledges::Pledges;
 use tally::Tally;
 use unbroken::Unbroken;
 use waiters::Waiters;
@@ -82,6 +84,7 @@ pub struct Ledger {
     settings: LedgerSettings,
     waiters: Waiters,
     tally: Tally,
+    pledges: Pledges,
     /// What is finished without its caller.
     orphans: TaskTracker,
 }
@@ -92,7 +95,14 @@ impl Ledger {
     pub fn new(store: Store, settings: LedgerSettings, metrics: Arc<Metrics>) -> Self {
         let configured = settings.by_namespace.keys().map(Namespace::as_str);
         let tally = Tally::new(metrics, configured);
-        Self { store, settings, waiters: Waiters::default(), tally, orphans: TaskTracker::new() }
+        Self {
+            store,
+            settings,
+            waiters: Waiters::default(),
+            tally,
+            pledges: Pledges::default(),
+            orphans: TaskTracker::new(),
+        }
     }
 
     /// The store below.
@@ -112,12 +122,14 @@ impl Ledger {
     /// # Errors
     /// The fault of the store, in a namespace that is closed then.
     pub async fn ask(self: &Arc<Self>, key: Key, ask: Ask) -> Reply {
+        self.note_repetition(&key, &ask);
         let ledger = Arc::clone(self);
         Unbroken::new(async move { ledger.carry_out(key, ask).await }, &self.orphans).await
     }
 
     /// Asks several things in order; they are committed together, and finished like one.
     pub async fn ask_all(self: &Arc<Self>, asks: Vec<(Key, Ask)>) -> Vec<Reply> {
+        asks.iter().for_each(|(key, ask)| self.note_repetition(key, ask));
         let ledger = Arc::clone(self);
         Unbroken::new(async move { ledger.carry_out_all(asks).await }, &self.orphans).await
     }
@@ -192,11 +204,19 @@ impl Ledger {
         replies
     }
 
+    /// What is asked here may be a claim asked for before, whose first answer is about to get lost.
+    fn note_repetition(&self, key: &Key, ask: &Ask) {
+        if let Ask::Claim(AskClaim { token: Some(token), .. }) = ask {
+            self.pledges.void(key, token);
+        }
+    }
+
     /// Claims; the grant is made before anybody is told, so that it is there if nobody can be.
-    async fn grant(self: Arc<Self>, key: Key, claim: AskClaim) -> Result<(Answer, Option<Grant>), Fault> {
-        let answer = self.carry_out(key.clone(), Ask::Claim(claim)).await?;
+    async fn grant(self: Arc<Self>, key: Key, mut claim: AskClaim) -> Result<(Answer, Option<Grant>), Fault> {
+        let pledge = self.pledges.make(key.clone(), claim.token.get_or_insert_with(fresh_token).clone());
+        let answer = self.carry_out(key, Ask::Claim(claim)).await?;
         let grant = match &answer.outcome {
-            Outcome::Claimed(claimed) if !claimed.repeated => Some(Grant::armed(self, key, claimed.token.clone())),
+            Outcome::Claimed(claimed) if !claimed.repeated => Some(Grant::armed(self, pledge)),
             _ => None,
         };
         Ok((answer, grant))

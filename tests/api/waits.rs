@@ -237,6 +237,30 @@ async fn a_holder_that_repeats_its_claim_and_hangs_up_keeps_it() {
     home.daemon.stop().await.unwrap();
 }
 
+/// The answer was lost, its caller asked again and went to work, and then the loss of the first answer was noticed.
+#[tokio::test]
+async fn a_claim_asked_for_again_is_not_released_for_its_first_answer() {
+    let house = House::new();
+    let home = house.start().await;
+    let (ledger, wait) = (home.daemon.ledger(), Duration::from_secs(5));
+    let claim = || AskClaim { token: Some(Token::parse(OURS).unwrap()), ..AskClaim::default() };
+    begun_and_dropped(ledger.claim_waiting(key("lost-early"), claim(), wait)).await;
+    let (_, _grant) = ledger.claim_waiting(key("lost-early"), claim(), wait).await.unwrap();
+    let mut lost = Vec::new();
+    for id in ["again", "again-in-batch", "again-waiting"] {
+        lost.push(ledger.claim_waiting(key(id), claim(), wait).await.unwrap());
+    }
+    ledger.ask(key("again"), Ask::Claim(claim())).await.unwrap();
+    ledger.ask_all(vec![(key("again-in-batch"), Ask::Claim(claim()))]).await;
+    ledger.claim_waiting(key("again-waiting"), claim(), wait).await.unwrap();
+    drop(lost);
+    ledger.finish().await;
+    for id in ["lost-early", "again", "again-in-batch", "again-waiting"] {
+        assert_eq!(home.claim(id, json!({})).await.outcome(), "in_progress", "{id}");
+    }
+    home.daemon.stop().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_stop_can_wait_for_what_was_granted_to_nobody() {
     let house = House::new();

@@ -193,3 +193,24 @@ async fn open_store(config: &Config, surroundings: Surroundings, metrics: Arc<Me
     let open = move || Store::open(settings, source, real_sync, metrics);
     Ok(tokio::task::spawn_blocking(open).await.map_err(StartError::Thread)??)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+mod tests {
+    use super::*;
+    use crate::config::{self, Environment};
+
+    /// It went on, called itself ready, and heard nobody.
+    #[tokio::test]
+    async fn a_daemon_that_loses_its_listener_ends_and_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let text = format!("[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\n[store]\ndir = {store:?}\n");
+        let config = config::parse(&text, &dir.path().join("onced.toml"), &Environment::default()).unwrap();
+        let daemon = Daemon::start(config, Surroundings { source: Source::machine(), real_sync: false }).await.unwrap();
+        // The accept loop returns, as it would at a stop.
+        daemon.shutdown.begin();
+        let ended = tokio::time::timeout(Duration::from_secs(20), daemon.run(std::future::pending())).await;
+        assert_eq!(ended.unwrap().unwrap_err().to_string(), "a listener ended");
+    }
+}

@@ -27,7 +27,7 @@ pub struct ByOutcome {
 pub struct ByReason {
     /// Whose claim.
     pub namespace: String,
-    /// Why.
+    /// Why: a fault of the store, or `no_event_id`.
     pub reason: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub struct ByRoute {
 pub struct ByApp {
     /// The route's name.
     pub route: String,
-    /// The app: scheme, host and port.
+    /// The app: its host, and its port where that is not the scheme's own.
     pub app: String,
     /// What became of the hand-over.
     pub outcome: &'static str,
@@ -83,7 +83,7 @@ pub struct Metrics {
     registry: Registry,
     /// Commands by what they came to.
     pub claims: Family<ByOutcome, Counter>,
-    /// Answers that came from memory while the store was down.
+    /// Answers that came from memory while the store was down, and events that had no id to be claimed by.
     pub degraded: Family<ByReason, Counter>,
     /// Confirms of a claim that had ended or passed to somebody else.
     pub late_confirms: Family<ByNamespace, Counter>,
@@ -146,7 +146,7 @@ impl Metrics {
         registry.register("onced_claims", "Commands on claims by namespace and outcome", self.claims.clone());
         registry.register(
             "onced_degraded",
-            "Answers given from memory while the store was down",
+            "Answers given from memory while the store was down, and events handed over unguarded for want of an id",
             self.degraded.clone(),
         );
         registry.register("onced_late_confirms", "Confirms after the claim had ended", self.late_confirms.clone());

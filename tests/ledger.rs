@@ -64,7 +64,7 @@ fn confirm(number: u64, ttl_ms: u64) -> Ask {
     Ask::Confirm { token: Some(token(number)), confirmed_ttl, result: None }
 }
 
-async fn outcome(ledger: &Ledger, id: &str, ask: Ask) -> Outcome {
+async fn outcome(ledger: &Arc<Ledger>, id: &str, ask: Ask) -> Outcome {
     let answer = ledger.ask(key(id), ask).await.unwrap();
     assert_eq!(answer.degraded, None);
     answer.outcome

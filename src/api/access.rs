@@ -29,9 +29,12 @@ impl<'a> Caller<'a> {
         self.namespaces
     }
 
-    /// Lets the caller pass if it has at least this scope.
-    pub(super) fn needs(&self, scope: Scope) -> Result<(), Problem> {
-        if self.scope >= scope { Ok(()) } else { Err(Problem::Forbidden { detail: "this needs the scope operate" }) }
+    /// Lets the caller pass if it may operate. Whoever is known may claim, and needs nothing more for that.
+    pub(super) fn needs_operate(&self) -> Result<(), Problem> {
+        match self.scope {
+            Scope::Operate => Ok(()),
+            Scope::Claim => Err(Problem::Forbidden { detail: "this needs the scope operate" }),
+        }
     }
 
     /// Lets the caller pass if it may touch the namespace.

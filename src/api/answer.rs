@@ -6,12 +6,11 @@ use humantime::format_rfc3339_millis;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::problem::Problem;
 use super::wire::{ClaimBody, Condition, OutcomeBody, PreviousName};
 use crate::claim::{Claimed, Done, Key, Outcome, Previous, Record, Standing, Timestamp, WorkResult};
 use crate::clock::Clock;
 use crate::server::{Response, ResponseBody};
-use crate::store::{Answer, Fault};
+use crate::store::{Answer, Fault, StateName};
 
 /// A status, a body, and how long to wait before asking again.
 pub(super) struct Told {
@@ -115,7 +114,7 @@ pub(super) fn claim_body(key: &Key, record: &Record, degraded: Option<Fault>, cl
     let mut body = ClaimBody {
         namespace: key.namespace().to_owned(),
         key: key.id().to_owned(),
-        state: "free",
+        state: StateName::Free.as_str(),
         attempt: 0,
         claimed_at: None,
         confirmed_at: None,
@@ -130,12 +129,14 @@ pub(super) fn claim_body(key: &Key, record: &Record, degraded: Option<Fault>, cl
             (body.attempt, body.expires_at) = (attempt, time(expires_at));
         }
         Standing::Held(held) => {
-            (body.state, body.attempt, body.expires_at) = ("held", held.attempt, time(held.expires_at));
+            (body.state, body.attempt, body.expires_at) =
+                (StateName::Held.as_str(), held.attempt, time(held.expires_at));
             body.claimed_at = Some(time(held.claimed_at));
             body.owner = held.owner.as_ref().map(|owner| owner.as_str().to_owned());
         }
         Standing::Done(done) => {
-            (body.state, body.attempt, body.expires_at) = ("done", done.attempt, time(done.expires_at));
+            (body.state, body.attempt, body.expires_at) =
+                (StateName::Done.as_str(), done.attempt, time(done.expires_at));
             body.confirmed_at = Some(time(done.confirmed_at));
             body.owner = done.owner.as_ref().map(|owner| owner.as_str().to_owned());
             body.result = done.result.as_ref().and_then(raw).map(ToOwned::to_owned);
@@ -156,14 +157,6 @@ pub(super) fn condition(degraded: Option<Fault>) -> Condition {
 /// A JSON answer.
 pub(super) fn respond(status: StatusCode, body: &impl Serialize) -> Response {
     Told { status, body: json(body), retry_after_ms: None }.response(ResponseBody::from)
-}
-
-/// A problem, or the answer to a command.
-pub(super) fn told(result: Result<Told, Problem>) -> Response {
-    match result {
-        Ok(told) => told.response(ResponseBody::from),
-        Err(problem) => problem.response(),
-    }
 }
 
 fn json(body: &impl Serialize) -> Vec<u8> {

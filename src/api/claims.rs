@@ -12,11 +12,10 @@ use super::access::Caller;
 use super::answer::{self, Told, claim_body, condition};
 use super::parse::{any_namespace, key_in};
 use super::problem::Problem;
-use super::settings::Scope;
 use super::wire::ListBody;
 use crate::claim::{Key, Namespace};
 use crate::ledger::Ask;
-use crate::server::Response;
+use crate::server::{Response, ResponseBody};
 use crate::store::{Page, Selection, StateName};
 
 const DEFAULT_LIMIT: usize = 100;
@@ -24,7 +23,6 @@ const MAX_LIMIT: usize = 1_000;
 
 /// Reads one claim.
 pub(super) async fn read(api: &Arc<Api>, caller: &Caller<'_>, namespace: &str, key: &str) -> Result<Response, Problem> {
-    caller.needs(Scope::Claim)?;
     let key = key_of(caller, namespace, key)?;
     let reading = api.ledger.read(key.clone()).await?;
     let clock = api.ledger.clock();
@@ -39,15 +37,15 @@ pub(super) async fn forget(
     namespace: &str,
     key: &str,
 ) -> Result<Response, Problem> {
-    caller.needs(Scope::Operate)?;
+    caller.needs_operate()?;
     let key = key_of(caller, namespace, key)?;
     let answer = api.ledger.ask(key, Ask::Forget).await?;
-    Ok(answer::told(Ok(Told::of(&answer, false, api.ledger.clock()))))
+    Ok(Told::of(&answer, false, api.ledger.clock()).response(ResponseBody::from))
 }
 
 /// Reads a page of claims.
 pub(super) async fn list(api: &Arc<Api>, caller: &Caller<'_>, query: Option<&str>) -> Result<Response, Problem> {
-    caller.needs(Scope::Operate)?;
+    caller.needs_operate()?;
     let selection = selection(query.unwrap_or_default())?;
     if let Some(namespace) = &selection.namespace {
         caller.needs_namespace(namespace.as_str())?;

@@ -1,6 +1,6 @@
 //! The control API: what apps on the machine and the command line ask, over HTTP and JSON.
 //!
-//! A request passes, in this order: its path and method are known ([`Endpoint`]), it is no browser's, its caller may
+//! A request passes, in this order: its path and method are known ([`Resource`]), it is no browser's, its caller may
 //! ([`access`]), its body is read, it is parsed into an ask that cannot be wrong ([`parse`]), the ledger decides it, and
 //! the outcome becomes a status and a body ([`answer`]). Whatever stops it on the way is a [`problem`]. Nothing here
 //! decides anything about a key, and nothing is stored before all of it has passed.
@@ -41,7 +41,7 @@ pub struct Api {
 }
 
 /// What a path stands for.
-enum Endpoint<'a> {
+enum Resource<'a> {
     Verb(VerbName),
     Batch,
     /// The namespace and the key as they stand in the path, percent-encoded.
@@ -53,7 +53,7 @@ enum Endpoint<'a> {
     OpenApi,
 }
 
-impl<'a> Endpoint<'a> {
+impl<'a> Resource<'a> {
     fn of(path: &'a str) -> Option<Self> {
         Some(match path {
             "/v1/claim" => Self::Verb(VerbName::Claim),
@@ -100,32 +100,32 @@ impl Api {
 
     async fn route(self: Arc<Self>, request: Request) -> Result<Response, Problem> {
         let path = request.head.uri.path().to_owned();
-        let endpoint = Endpoint::of(&path).ok_or(Problem::NotFound)?;
-        let allow = endpoint.allow();
+        let resource = Resource::of(&path).ok_or(Problem::NotFound)?;
+        let allow = resource.allow();
         if !allow.split(", ").any(|method| method == request.head.method.as_str()) {
             return Err(Problem::Method { allow });
         }
         let headers = &request.head.headers;
-        match endpoint {
-            Endpoint::Live => return Ok(answer::respond(StatusCode::OK, &serde_json::json!({ "status": "ok" }))),
-            Endpoint::Ready => return Ok(self.ready()),
+        match resource {
+            Resource::Live => return Ok(answer::respond(StatusCode::OK, &serde_json::json!({ "status": "ok" }))),
+            Resource::Ready => return Ok(self.ready()),
             _ => access::refuse_browsers(&self.settings, request.peer, headers)?,
         }
-        if let Endpoint::Metrics = endpoint {
+        if let Resource::Metrics = resource {
             self.may_read_metrics(&request)?;
             return Ok(self.metrics());
         }
         let caller = access::caller(&self.settings, request.peer, headers)?;
-        match endpoint {
-            Endpoint::Verb(verb) => verbs::one(&self, &caller, verb, request).await,
-            Endpoint::Batch => verbs::batch(&self, &caller, request).await,
-            Endpoint::Claim(namespace, key) if request.head.method == Method::DELETE => {
+        match resource {
+            Resource::Verb(verb) => verbs::one(&self, &caller, verb, request).await,
+            Resource::Batch => verbs::batch(&self, &caller, request).await,
+            Resource::Claim(namespace, key) if request.head.method == Method::DELETE => {
                 claims::forget(&self, &caller, namespace, key).await
             }
-            Endpoint::Claim(namespace, key) => claims::read(&self, &caller, namespace, key).await,
-            Endpoint::Claims => claims::list(&self, &caller, request.head.uri.query()).await,
-            Endpoint::OpenApi => Ok(openapi::response()),
-            Endpoint::Live | Endpoint::Ready | Endpoint::Metrics => Err(Problem::Internal),
+            Resource::Claim(namespace, key) => claims::read(&self, &caller, namespace, key).await,
+            Resource::Claims => claims::list(&self, &caller, request.head.uri.query()).await,
+            Resource::OpenApi => Ok(openapi::response()),
+            Resource::Live | Resource::Ready | Resource::Metrics => Err(Problem::Internal),
         }
     }
 
@@ -133,7 +133,7 @@ impl Api {
     fn may_read_metrics(&self, request: &Request) -> Result<(), Problem> {
         match request.peer {
             crate::server::Peer::Tcp(address) if !address.ip().is_loopback() => {
-                access::caller(&self.settings, request.peer, &request.head.headers)?.needs(Scope::Operate)
+                access::caller(&self.settings, request.peer, &request.head.headers)?.needs_operate()
             }
             crate::server::Peer::Tcp(_) | crate::server::Peer::Unix => Ok(()),
         }

@@ -12,7 +12,8 @@ use utoipa::ToSchema;
 use crate::server::{BodyError, Response, ResponseBody, close};
 use crate::store::Fault;
 
-/// Seconds after which a failed store is worth another try: it looks about every second.
+/// Seconds after which a failed store is worth another try. It tries to come back after a quarter of a second, and then at
+/// pauses that grow to two seconds, or four where it keeps failing.
 const STORE_RETRY_SECONDS: u16 = 1;
 
 /// Characters of a field's name that are repeated: more than any of ours has.

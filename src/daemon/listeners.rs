@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::workers::Workers;
 use crate::api::Api;
 use crate::config::Config;
 use crate::proxy::Proxy;
@@ -40,6 +41,7 @@ pub(super) async fn serve(
     api: Arc<Api>,
     proxy: Arc<Proxy>,
     shutdown: &Shutdown,
+    workers: &mut Workers,
 ) -> Result<Bound, ListenFault> {
     let mut bound = Bound::default();
     let mut for_api = bind_all(&config.api.listen, config.api.tls.as_ref(), &mut bound.api).await?;
@@ -54,7 +56,7 @@ pub(super) async fn serve(
         tracing::info!(listener = "api", address = door.local_address(), "listening");
         let api = Arc::clone(&api);
         let service = move |request| Arc::clone(&api).handle(request);
-        tokio::spawn(server::serve(door, Limits::default(), service, shutdown.clone()));
+        listen(server::serve(door, Limits::default(), service, shutdown.clone()), workers);
     }
     for door in for_hooks {
         tracing::info!(listener = "hooks", address = door.local_address(), "listening");
@@ -62,9 +64,18 @@ pub(super) async fn serve(
         let service = move |request| Arc::clone(&proxy).handle(request);
         // A sender that has sent its event and closes must not lose it on the last piece of the body.
         let limits = Limits { half_closed: HalfClosed::Waiting, ..Limits::default() };
-        tokio::spawn(server::serve(door, limits, service, shutdown.clone()));
+        listen(server::serve(door, limits, service, shutdown.clone()), workers);
     }
     Ok(bound)
+}
+
+/// A daemon that has lost a listener would call itself ready and hear nobody. When the drain ends it, nobody looks.
+fn listen(serving: impl Future<Output = ()> + Send + 'static, workers: &mut Workers) {
+    let name = "a listener";
+    workers.start(name, async move {
+        serving.await;
+        name
+    });
 }
 
 /// Binds addresses and notes what they have become.

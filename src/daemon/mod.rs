@@ -1,16 +1,17 @@
 //! The running daemon: puts the parts together, and takes them apart in order.
 //!
 //! Start: store, ledger, listeners, workers, ready. A start that fails says why and leaves nothing behind. Stop, with a
-//! log line each: not ready, accept nothing more, drain to the deadline, stop the sweep, commit, close. A worker that
-//! ends while nobody asked it to ends the daemon, so that the service manager can start it anew.
+//! log line each: not ready, accept nothing more, drain to the deadline (and finish what the cut callers have begun), stop
+//! the sweep, commit, close. A worker or listener that ends while nobody asked it to ends the daemon, so that the service
+//! manager can start it anew.
 
 mod listeners;
 mod watch;
+mod workers;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +26,10 @@ use crate::proxy::Proxy;
 use crate::server::Shutdown;
 use crate::store::{OpenError, Store};
 use crate::sweep;
+use workers::Workers;
+
+/// What callers leave behind when the drain cuts them is finished within this time: two commits, one after the other.
+const AFTERMATH: Duration = Duration::from_secs(1);
 
 /// What the daemon stands in: the machine, or a test.
 #[derive(Debug, Clone)]
@@ -63,8 +68,8 @@ pub struct Daemon {
     bound: Bound,
     shutdown: Shutdown,
     stopping: CancellationToken,
-    /// Tasks that never end by themselves, by name.
-    workers: JoinSet<&'static str>,
+    /// Tasks that never end by themselves, the listeners among them.
+    workers: Workers,
     drain: Duration,
 }
 
@@ -81,20 +86,20 @@ impl Daemon {
         let api = Api::new(Arc::clone(&ledger), Arc::clone(&metrics), config.api.clone(), stopping.clone());
         let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
-        let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown).await {
+        let mut workers = Workers::default();
+        let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown, &mut workers).await {
             Ok(bound) => bound,
             Err(fault) => {
                 ledger.store().close().await;
                 return Err(fault.into());
             }
         };
-        let mut workers = JoinSet::new();
         let (swept, counted) = (Arc::clone(&ledger), Arc::clone(&metrics));
-        workers.spawn(async move {
+        workers.start("the sweep", async move {
             sweep::run(swept, counted).await;
             "the sweep"
         });
-        workers.spawn(watch::commits(Arc::clone(&ledger)));
+        workers.start("the watch over the commits", watch::commits(Arc::clone(&ledger)));
         let loaded = ledger.clock().wall_now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         metrics.config_loaded_seconds.set(i64::try_from(loaded.as_secs()).unwrap_or(i64::MAX));
         tracing::info!("ready");
@@ -126,8 +131,7 @@ impl Daemon {
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> Result<(), Ended> {
         tokio::select! {
             () = stop => {}
-            Some(ended) = self.workers.join_next() => {
-                let name = ended.unwrap_or("a worker that panicked");
+            name = self.workers.ended() => {
                 tracing::error!(part = name, "a part of the daemon ended; the daemon ends too");
                 return Err(Ended(name));
             }
@@ -147,7 +151,14 @@ impl Daemon {
         // Attempts whose senders have gone go on by themselves.
         let attempts_ended = tokio::time::timeout_at(deadline, self.proxy.finish()).await.is_ok();
         tracing::info!(finished = drained.finished, cut = drained.cut, attempts_ended, "drained");
-        self.workers.shutdown().await;
+        // Callers that the deadline cut leave claims behind that nobody has: it is past, and yet they are to be released.
+        let last = deadline.max(Instant::now() + AFTERMATH);
+        let all_finished = tokio::time::timeout_at(last, self.ledger.finish()).await.is_ok();
+        if !all_finished {
+            tracing::warn!("what callers have left behind could not be finished");
+        }
+        // The listeners have ended with the drain.
+        self.workers.stop().await;
         tracing::info!("workers stopped");
         // The watch over the commits is one of the workers, and gone.
         let store = self.ledger.store();
@@ -179,4 +190,25 @@ async fn open_store(config: &Config, surroundings: Surroundings, metrics: Arc<Me
     let Surroundings { source, real_sync } = surroundings;
     let open = move || Store::open(settings, source, real_sync, metrics);
     Ok(tokio::task::spawn_blocking(open).await.map_err(StartError::Thread)??)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+mod tests {
+    use super::*;
+    use crate::config::{self, Environment};
+
+    /// It went on, called itself ready, and heard nobody.
+    #[tokio::test]
+    async fn a_daemon_that_loses_its_listener_ends_and_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let text = format!("[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\n[store]\ndir = {store:?}\n");
+        let config = config::parse(&text, &dir.path().join("onced.toml"), &Environment::default()).unwrap();
+        let daemon = Daemon::start(config, Surroundings { source: Source::machine(), real_sync: false }).await.unwrap();
+        // The accept loop returns, as it would at a stop.
+        daemon.shutdown.begin();
+        let ended = tokio::time::timeout(Duration::from_secs(20), daemon.run(std::future::pending())).await;
+        assert_eq!(ended.unwrap().unwrap_err().to_string(), "a listener ended");
+    }
 }

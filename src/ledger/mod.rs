@@ -5,12 +5,16 @@
 //! [`crate::claim`]'s and [`crate::store`]'s part.
 
 mod grant;
+mod pledges;
 mod settings;
 mod tally;
+mod unbroken;
 mod waiters;
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio_util::task::TaskTracker;
 
 pub use grant::Grant;
 pub use settings::{LedgerSettings, NamespaceSettings, OnStoreFailure};
@@ -22,7 +26,9 @@ use crate::claim::{
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::store::{Answer, Fault, Page, Reading, Reply, Request, Selection, Store};
+use pledges::Pledges;
 use tally::Tally;
+use unbroken::Unbroken;
 use waiters::Waiters;
 
 /// The longest time that a claim may wait for another holder; longer waits are clamped.
@@ -78,6 +84,9 @@ pub struct Ledger {
     settings: LedgerSettings,
     waiters: Waiters,
     tally: Tally,
+    pledges: Pledges,
+    /// What is finished without its caller.
+    orphans: TaskTracker,
 }
 
 impl Ledger {
@@ -86,7 +95,14 @@ impl Ledger {
     pub fn new(store: Store, settings: LedgerSettings, metrics: Arc<Metrics>) -> Self {
         let configured = settings.by_namespace.keys().map(Namespace::as_str);
         let tally = Tally::new(metrics, configured);
-        Self { store, settings, waiters: Waiters::default(), tally }
+        Self {
+            store,
+            settings,
+            waiters: Waiters::default(),
+            tally,
+            pledges: Pledges::default(),
+            orphans: TaskTracker::new(),
+        }
     }
 
     /// The store below.
@@ -101,66 +117,58 @@ impl Ledger {
         self.store.clock()
     }
 
-    /// Asks something of a key.
+    /// Asks something of a key. What has been asked is finished, with all that follows from it, also when this is dropped.
     ///
     /// # Errors
     /// The fault of the store, in a namespace that is closed then.
-    pub async fn ask(&self, key: Key, ask: Ask) -> Reply {
-        let verb = Verb::of(&ask);
-        let request = self.request(key.clone(), ask);
-        let reply = self.store.submit(request).await;
-        self.settle(&key, verb, &reply);
-        reply
+    pub async fn ask(self: &Arc<Self>, key: Key, ask: Ask) -> Reply {
+        self.note_repetition(&key, &ask);
+        let ledger = Arc::clone(self);
+        Unbroken::new(async move { ledger.carry_out(key, ask).await }, &self.orphans).await
     }
 
-    /// Asks several things in order; they are committed together.
-    pub async fn ask_all(&self, asks: Vec<(Key, Ask)>) -> Vec<Reply> {
-        let told: Vec<_> = asks.iter().map(|(key, ask)| (key.clone(), Verb::of(ask))).collect();
-        let requests = asks.into_iter().map(|(key, ask)| self.request(key, ask)).collect();
-        let replies = self.store.submit_batch(requests).await;
-        for ((key, verb), reply) in told.iter().zip(&replies) {
-            self.settle(key, *verb, reply);
-        }
-        replies
+    /// Asks several things in order; they are committed together, and finished like one.
+    pub async fn ask_all(self: &Arc<Self>, asks: Vec<(Key, Ask)>) -> Vec<Reply> {
+        asks.iter().for_each(|(key, ask)| self.note_repetition(key, ask));
+        let ledger = Arc::clone(self);
+        Unbroken::new(async move { ledger.carry_out_all(asks).await }, &self.orphans).await
     }
 
-    /// Claims a key, waiting for at most `wait` while somebody else holds it. The grant releases itself unless it is
-    /// kept, so that a caller that has gone leaves nothing held.
+    /// Claims a key, waiting for at most `wait` while somebody else holds it. A claim that this call has made comes with a
+    /// grant, which releases it unless it is kept, so that a caller that has gone leaves nothing held.
     ///
     /// # Errors
     /// The fault of the store, in a namespace that is closed then.
     pub async fn claim_waiting(
         self: &Arc<Self>,
         key: Key,
-        mut claim: AskClaim,
+        claim: AskClaim,
         wait: Duration,
     ) -> Result<(Answer, Option<Grant>), Fault> {
-        let token = claim.token.get_or_insert_with(fresh_token).clone();
         let deadline = Timestamp::from_millis(self.clock().now().as_millis() + millis(wait.min(MAX_WAIT)));
         loop {
             // Joined before asking: what ends between the answer and the wait is not missed.
             let place = self.waiters.join(&key);
-            let mut grant = Grant::armed(Arc::clone(self), key.clone(), token.clone());
-            let answer = self.ask(key.clone(), Ask::Claim(claim.clone())).await;
-            match answer {
-                Ok(Answer { outcome: Outcome::Claimed(_), .. }) => return answer.map(|answer| (answer, Some(grant))),
-                Ok(Answer { outcome: Outcome::InProgress { expires_at, .. }, .. }) => {
-                    grant.keep();
-                    let over = self.clock().now() >= deadline;
-                    let Some(place) = place.filter(|_| !over) else {
-                        return answer.map(|answer| (answer, None));
-                    };
-                    tokio::select! {
-                        () = place.called() => {}
-                        () = self.clock().sleep_until(expires_at.min(deadline)) => {}
-                    }
-                }
-                other => {
-                    grant.keep();
-                    return other.map(|answer| (answer, None));
-                }
+            let granted = Arc::clone(self).grant(key.clone(), claim.clone());
+            let (answer, grant) = Unbroken::new(granted, &self.orphans).await?;
+            let Outcome::InProgress { expires_at, .. } = answer.outcome else {
+                return Ok((answer, grant));
+            };
+            let over = self.clock().now() >= deadline;
+            let Some(place) = place.filter(|_| !over) else {
+                return Ok((answer, None));
+            };
+            tokio::select! {
+                () = place.called() => {}
+                () = self.clock().sleep_until(expires_at.min(deadline)) => {}
             }
         }
+    }
+
+    /// Waits until all is finished that goes on without its caller.
+    pub async fn finish(&self) {
+        self.orphans.close();
+        self.orphans.wait().await;
     }
 
     /// Reads the record of a key.
@@ -177,6 +185,41 @@ impl Ledger {
     /// The fault of the store.
     pub async fn list(&self, selection: Selection) -> Result<Page, Fault> {
         self.store.list(selection).await
+    }
+
+    async fn carry_out(&self, key: Key, ask: Ask) -> Reply {
+        let verb = Verb::of(&ask);
+        let reply = self.store.submit(self.request(key.clone(), ask)).await;
+        self.settle(&key, verb, &reply);
+        reply
+    }
+
+    async fn carry_out_all(&self, asks: Vec<(Key, Ask)>) -> Vec<Reply> {
+        let told: Vec<_> = asks.iter().map(|(key, ask)| (key.clone(), Verb::of(ask))).collect();
+        let requests = asks.into_iter().map(|(key, ask)| self.request(key, ask)).collect();
+        let replies = self.store.submit_batch(requests).await;
+        for ((key, verb), reply) in told.iter().zip(&replies) {
+            self.settle(key, *verb, reply);
+        }
+        replies
+    }
+
+    /// What is asked here may be a claim asked for before, whose first answer is about to get lost.
+    fn note_repetition(&self, key: &Key, ask: &Ask) {
+        if let Ask::Claim(AskClaim { token: Some(token), .. }) = ask {
+            self.pledges.void(key, token);
+        }
+    }
+
+    /// Claims; the grant is made before anybody is told, so that it is there if nobody can be.
+    async fn grant(self: Arc<Self>, key: Key, mut claim: AskClaim) -> Result<(Answer, Option<Grant>), Fault> {
+        let pledge = self.pledges.make(key.clone(), claim.token.get_or_insert_with(fresh_token).clone());
+        let answer = self.carry_out(key, Ask::Claim(claim)).await?;
+        let grant = match &answer.outcome {
+            Outcome::Claimed(claimed) if !claimed.repeated => Some(Grant::armed(self, pledge)),
+            _ => None,
+        };
+        Ok((answer, grant))
     }
 
     fn request(&self, key: Key, ask: Ask) -> Request {
@@ -205,12 +248,16 @@ impl Ledger {
 
     /// Calls those who wait for what has just happened, and counts it.
     fn settle(&self, key: &Key, verb: Verb, reply: &Reply) {
-        if let Ok(answer) = reply {
-            match (verb, &answer.outcome) {
-                (Verb::Confirm, Outcome::Confirmed { .. }) => self.waiters.call_all(key),
-                (Verb::Release, Outcome::Released { .. }) | (Verb::Forget, _) => self.waiters.call_one(key),
-                _ => {}
+        match (verb, reply) {
+            (Verb::Confirm, Ok(Answer { outcome: Outcome::Confirmed { .. }, .. })) => self.waiters.call_all(key),
+            (Verb::Release, Ok(Answer { outcome: Outcome::Released { .. }, .. })) | (Verb::Forget, Ok(_)) => {
+                self.waiters.call_one(key);
             }
+            // What could not be answered may be remembered or land yet. Those who wait may ask; one that gets no answer
+            // either lets the next one ask.
+            (Verb::Confirm, Err(_)) => self.waiters.call_all(key),
+            (Verb::Claim | Verb::Release | Verb::Forget, Err(_)) => self.waiters.call_one(key),
+            (Verb::Extend, _) | (Verb::Claim | Verb::Confirm | Verb::Release, Ok(_)) => {}
         }
         self.tally.count(key.namespace(), reply);
     }
@@ -264,4 +311,29 @@ pub fn fresh_token() -> Token {
 
 fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+mod tests {
+    use super::*;
+    use crate::clock::{ManualTime, Source};
+    use crate::store::StoreSettings;
+
+    /// A namespace that is closed in an outage remembers what it refuses to answer for, and its waiters slept on.
+    #[tokio::test]
+    async fn those_who_wait_are_called_though_the_store_gave_no_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let (metrics, time) = (Arc::new(Metrics::new()), ManualTime::new(1_800_000_000_000));
+        let settings = StoreSettings::for_dir(dir.path().join("store"));
+        let store = Store::open(settings, Source::manual(&time), false, Arc::clone(&metrics)).unwrap();
+        let ledger = Ledger::new(store, LedgerSettings::default(), metrics);
+        let key = Key::new(&Namespace::parse("a").unwrap(), "k").unwrap();
+        for verb in [Verb::Confirm, Verb::Release, Verb::Forget, Verb::Claim] {
+            let place = ledger.waiters.join(&key).unwrap();
+            ledger.settle(&key, verb, &Err(Fault::Io));
+            let called = tokio::time::timeout(Duration::from_secs(20), place.called()).await;
+            assert!(called.is_ok(), "{verb:?}");
+        }
+    }
 }

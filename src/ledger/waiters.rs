@@ -1,6 +1,7 @@
-//! Those who wait for a key: no polling, no thundering herd.
+//! Those who wait for a key, without polling.
 //!
-//! A release calls one waiter, a confirm calls all. A waiter that has gone hands its call on to the next, which is what
+//! A release calls one waiter, a confirm calls all. When the holder expires nobody calls: each waiter has a timer of its
+//! own for that, all of them ask at once, in few commits, and one has the key. A waiter that has gone hands its call on to the next, which is what
 //! [`Notify`] does when a notified future is dropped.
 
 use std::collections::HashMap;
@@ -20,12 +21,12 @@ pub(super) struct Waiters {
 
 #[derive(Debug, Default)]
 struct Keys {
-    by_key: HashMap<Key, Queue>,
+    by_key: HashMap<Key, Line>,
     waiters: usize,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct Line {
     notify: Arc<Notify>,
     waiters: usize,
 }
@@ -45,24 +46,24 @@ impl Waiters {
             return None;
         }
         keys.waiters += 1;
-        let queue = keys.by_key.entry(key.clone()).or_default();
-        queue.waiters += 1;
-        let mut notify = Box::pin(Arc::clone(&queue.notify).notified_owned());
+        let line = keys.by_key.entry(key.clone()).or_default();
+        line.waiters += 1;
+        let mut notify = Box::pin(Arc::clone(&line.notify).notified_owned());
         notify.as_mut().enable();
         Some(Place { keys: Arc::clone(&self.keys), key: key.clone(), notify })
     }
 
     /// The key is free: one waiter may have it.
     pub(super) fn call_one(&self, key: &Key) {
-        if let Some(queue) = lock(&self.keys).by_key.get(key) {
-            queue.notify.notify_one();
+        if let Some(line) = lock(&self.keys).by_key.get(key) {
+            line.notify.notify_one();
         }
     }
 
     /// The key is finished: all waiters may know.
     pub(super) fn call_all(&self, key: &Key) {
-        if let Some(queue) = lock(&self.keys).by_key.get(key) {
-            queue.notify.notify_waiters();
+        if let Some(line) = lock(&self.keys).by_key.get(key) {
+            line.notify.notify_waiters();
         }
     }
 }
@@ -78,9 +79,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut keys = lock(&self.keys);
         keys.waiters -= 1;
-        if let Some(queue) = keys.by_key.get_mut(&self.key) {
-            queue.waiters -= 1;
-            if queue.waiters == 0 {
+        if let Some(line) = keys.by_key.get_mut(&self.key) {
+            line.waiters -= 1;
+            if line.waiters == 0 {
                 keys.by_key.remove(&self.key);
             }
         }

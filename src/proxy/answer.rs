@@ -40,6 +40,7 @@ pub(super) fn response(verdict: Verdict) -> Response {
         }
         Verdict::Late => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the app is still at this event\n"),
         Verdict::StoreDown => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "try again later\n"),
+        Verdict::Crowded => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "too many events are under way\n"),
         Verdict::Broken => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "try again later\n"),
         Verdict::Dangerous(status) => {
             let mut response = retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the app refused this event\n");

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, Version};
 use humantime::format_rfc3339_millis;
 use sha2::{Digest as _, Sha256};
 
-use super::Arrival;
+use super::Received;
 use super::app::App;
 use super::headers::towards_app;
 use super::settings::{OnUnknownOutcome, RouteSettings};
@@ -55,8 +55,8 @@ pub(super) struct Guarded {
 
 impl Attempt {
     /// Hands the event over and settles its claim.
-    pub(super) async fn run(self, app: App, ledger: Arc<Ledger>, arrival: Arrival) -> Verdict {
-        let verdict = match self.request(arrival, ledger.clock().wall_now()) {
+    pub(super) async fn run(self, app: App, ledger: Arc<Ledger>, received: Received) -> Verdict {
+        let verdict = match self.request(received, ledger.clock().wall_now()) {
             Some(request) => app.send(&self.route, request).await,
             None => Verdict::NeverReached,
         };
@@ -66,8 +66,8 @@ impl Attempt {
         verdict
     }
 
-    fn request(&self, arrival: Arrival, now: SystemTime) -> Option<Request<Bytes>> {
-        let Arrival { mut head, body, origin, at } = arrival;
+    fn request(&self, received: Received, now: SystemTime) -> Option<Request<Bytes>> {
+        let Received { mut head, body, origin, at } = received;
         towards_app(&mut head.headers, &origin);
         // A wall clock that was never set stands at the epoch, and nothing before it can be written down.
         let received_at = now.checked_sub(at.elapsed()).map_or(now, |at| at.max(UNIX_EPOCH));
@@ -117,7 +117,7 @@ impl Attempt {
 
 impl Guarded {
     /// Ends the claim by what the app did.
-    async fn settle(self, ledger: &Ledger, route: &RouteSettings, verdict: &Verdict) {
+    async fn settle(self, ledger: &Arc<Ledger>, route: &RouteSettings, verdict: &Verdict) {
         let ask = match verdict {
             Verdict::Answered(answer) if answer.status().is_success() => {
                 let (token, confirmed_ttl) = (Some(self.token), Some(self.confirmed_ttl));

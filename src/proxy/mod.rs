@@ -22,6 +22,7 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Uri};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -39,7 +40,7 @@ use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
-use table::{Match, Table};
+use table::{MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
 
 /// The largest reply of an app that is relayed. Senders read a few hundred bytes.
@@ -62,7 +63,7 @@ pub struct Proxy {
 }
 
 /// One request whose body has been read.
-struct Arrival {
+struct Received {
     head: Parts,
     body: Bytes,
     origin: Origin,
@@ -127,36 +128,45 @@ impl Proxy {
                 return Verdict::Body(error);
             }
         };
-        let arrival = Arrival { head: request.head, body, origin, at };
-        if let Some(refused) = self.verify(route, &arrival) {
+        let received = Received { head: request.head, body, origin, at };
+        if let Some(refused) = self.verify(route, &received) {
             return refused;
         }
-        let sent = provider::Request { headers: &arrival.head.headers, body: &arrival.body };
+        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
         let identity = route.sender.event_id.as_ref().map(|source| source.find(&sent));
         let (key, event_id) = match identity {
             Some(Identity::Known(id)) => (Some((id.key_text(), route.confirmed_ttl)), Some(id)),
             Some(Identity::DuplicateHeader(_)) => return Verdict::Unverified,
             Some(Identity::Missing(_)) | None => match route.on_missing_id {
                 OnMissingId::Reject => return Verdict::NoId,
-                OnMissingId::Hash => (Some((body_key_text(&arrival.body), HASH_TTL)), None),
+                OnMissingId::Hash => (Some((body_key_text(&received.body), HASH_TTL)), None),
                 OnMissingId::Forward => {
                     self.count_unguarded(route);
                     (None, None)
                 }
             },
         };
-        let uri = app::uri(&route.forward_to, found.suffix, arrival.head.uri.query());
+        let uri = app::uri(&route.forward_to, found.suffix, received.head.uri.query());
         let event = Event { route: Arc::clone(route), key, event_id, uri };
-        self.pursue(event, arrival).await
+        // Before the claim: an event that is refused here has left nothing behind.
+        let Ok(place) = Arc::clone(found.places).try_acquire_owned() else {
+            tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, "too many attempts are under way");
+            return Verdict::Crowded;
+        };
+        self.pursue(event, received, place).await
     }
 
     /// Lets the event take its course, and the sender wait for it as long as senders of this route do.
     ///
     /// The course is a task of its own already when it claims: the transport drops what a sender waits for as soon as
     /// it has gone, half-closed included, and a claim that nobody follows up would hold the event until it expires.
-    async fn pursue(self: &Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
-        let patience = arrival.at + event.route.answer_within;
-        let running = self.attempts.spawn(Arc::clone(self).claim_and_hand_over(event, arrival));
+    async fn pursue(self: &Arc<Self>, event: Event, received: Received, place: OwnedSemaphorePermit) -> Verdict {
+        let patience = received.at + event.route.answer_within;
+        let course = Arc::clone(self).claim_and_hand_over(event, received);
+        let running = self.attempts.spawn(async move {
+            let _place = place;
+            course.await
+        });
         match tokio::time::timeout_at(patience, running).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(_)) => Verdict::Broken,
@@ -164,25 +174,25 @@ impl Proxy {
         }
     }
 
-    async fn claim_and_hand_over(self: Arc<Self>, event: Event, arrival: Arrival) -> Verdict {
+    async fn claim_and_hand_over(self: Arc<Self>, event: Event, received: Received) -> Verdict {
         let Event { route, key, event_id, uri } = event;
         let guarded = match key {
             None => None,
-            Some((text, confirmed_ttl)) => match self.claim(&route, &text, confirmed_ttl, arrival.at).await {
+            Some((text, confirmed_ttl)) => match self.claim(&route, &text, confirmed_ttl, received.at).await {
                 Ok(guarded) => Some(guarded),
                 Err(verdict) => return verdict,
             },
         };
         let attempt = Attempt { route, guarded, event_id, uri };
-        attempt.run(self.app.clone(), Arc::clone(&self.ledger), arrival).await
+        attempt.run(self.app.clone(), Arc::clone(&self.ledger), received).await
     }
 
     /// What a request that is not shown to be the sender's gets; `None` lets it pass.
-    fn verify(&self, route: &RouteSettings, arrival: &Arrival) -> Option<Verdict> {
+    fn verify(&self, route: &RouteSettings, received: &Received) -> Option<Verdict> {
         let verifier = route.sender.verifier.as_ref()?;
         let now = self.ledger.clock().wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
-        let sent = provider::Request { headers: &arrival.head.headers, body: &arrival.body };
+        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
         let (route_name, provider) = (&route.name, route.sender.provider.as_deref().unwrap_or_default());
         match verifier.verify(&sent, now) {
             Verification::Verified { secret, skew_seconds } => {

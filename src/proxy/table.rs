@@ -3,20 +3,35 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use super::settings::{RoutePath, RouteSettings};
+
+/// Attempts of one route that may be under way at once, those that wait for another included. They go on without their
+/// senders, each with its body, for up to `max_duration`: an app that hangs would gather them without end.
+pub(super) const MAX_ATTEMPTS: usize = 1_000;
 
 /// The routes by path.
 #[derive(Debug)]
 pub(super) struct Table {
-    exact: HashMap<Box<str>, Arc<RouteSettings>>,
+    exact: HashMap<Box<str>, Route>,
     /// The longest first.
-    prefixes: Vec<(Box<str>, Arc<RouteSettings>)>,
+    prefixes: Vec<(Box<str>, Route)>,
+}
+
+/// A route with the places for its attempts.
+#[derive(Debug)]
+struct Route {
+    settings: Arc<RouteSettings>,
+    places: Arc<Semaphore>,
 }
 
 /// A route, and what of the path goes on to its app.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Match<'a> {
     pub(super) route: &'a Arc<RouteSettings>,
+    /// One is taken for each attempt.
+    pub(super) places: &'a Arc<Semaphore>,
     /// What follows the prefix; empty for an exact path.
     pub(super) suffix: &'a str,
 }
@@ -24,8 +39,11 @@ pub(super) struct Match<'a> {
 impl Table {
     pub(super) fn new(routes: Vec<RouteSettings>) -> Self {
         let (mut exact, mut prefixes) = (HashMap::new(), Vec::new());
-        for route in routes.into_iter().map(Arc::new) {
-            match route.path.clone() {
+        for settings in routes {
+            let path = settings.path.clone();
+            let places = Arc::new(Semaphore::new(MAX_ATTEMPTS));
+            let route = Route { settings: Arc::new(settings), places };
+            match path {
                 RoutePath::Exact(path) => drop(exact.insert(path, route)),
                 RoutePath::Prefix(path) => prefixes.push((path, route)),
             }
@@ -36,20 +54,28 @@ impl Table {
 
     pub(super) fn find<'a>(&'a self, path: &'a str) -> Option<Match<'a>> {
         if let Some(route) = self.exact.get(path) {
-            return Some(Match { route, suffix: "" });
+            return Some(route.matched(""));
         }
-        let fits = |(prefix, route): &'a (Box<str>, Arc<RouteSettings>)| {
+        let fits = |(prefix, route): &'a (Box<str>, Route)| {
             let suffix = path.strip_prefix(&**prefix)?;
-            (!climbs(suffix)).then_some(Match { route, suffix })
+            (!climbs(suffix)).then(|| route.matched(suffix))
         };
         self.prefixes.iter().find_map(fits)
     }
 }
 
+impl Route {
+    fn matched<'a>(&'a self, suffix: &'a str) -> Match<'a> {
+        Match { route: &self.settings, places: &self.places, suffix }
+    }
+}
+
 /// Whether a suffix could leave the part of the app that its prefix stands for. The app decodes it, perhaps before it
-/// takes it apart, so `..` counts in every spelling, and between whatever some server takes for a separator.
+/// takes it apart, so `..` counts in every spelling of one decoding, between whatever some server takes for a separator,
+/// and with parameters behind it (`..;x`), which some servers cut off. An app that decodes twice (`%252e`) is not covered:
+/// for any other app those are letters of a name.
 fn climbs(suffix: &str) -> bool {
-    let plain = suffix.to_ascii_lowercase().replace("%2e", ".");
+    let plain = suffix.to_ascii_lowercase().replace("%2e", ".").replace("%3b", ";");
     let plain = plain.replace("%2f", "/").replace("%5c", "\\");
-    plain.split(['/', '\\']).any(|segment| segment == "..")
+    plain.split(['/', '\\']).any(|segment| segment.split(';').next() == Some(".."))
 }

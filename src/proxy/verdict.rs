@@ -47,6 +47,8 @@ pub(super) enum Verdict {
     },
     /// The app is still at it, and the sender's patience is over.
     Late,
+    /// Too many attempts of this route are under way.
+    Crowded,
     /// Something here broke.
     Broken,
 }
@@ -67,6 +69,7 @@ impl Verdict {
             | Self::Redirected
             | Self::NeverReached
             | Self::Unknown { .. }
+            | Self::Crowded
             | Self::Broken => "failed",
         }
     }

@@ -18,8 +18,8 @@ use super::link::{Failure, Link, Lost};
 /// For connecting: the daemon is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For the answer. A claim may wait for its holder and a bulk command may touch every event, so this only ends what
-/// would never end.
+/// For the answer. A claim may wait for its holder, and a list is as slow as its disk, so this only ends what would never
+/// end.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The longest answer taken: a page of a thousand claims with their results is a few MiB.

@@ -1,8 +1,9 @@
 //! Speaks HTTP on one connection, from the handshake to the last byte.
 //!
 //! hyper drops the handler's future as soon as it sees the peer gone, half-closed included unless the listener says
-//! otherwise; what must outlive the sender is a task of its own, and not the transport's business. It sees that only while nothing else waits in its
-//! buffer: a sender that pipelines a second request is not noticed leaving until the first is answered.
+//! otherwise; what must outlive the sender is a task of its own, and not the transport's business. It sees that only
+//! while nothing else waits in its buffer: a sender that pipelines a second request is not noticed leaving until the
+//! first is answered.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -10,8 +10,8 @@
 //!   what two parsers could read as two different requests; `limits` says how much of everything, and why.
 //! - `request`, `body` and `response` are what a handler sees; `gathered` joins a body's pieces.
 //! - `shutdown` stops all of it by a deadline.
-//! - `link` is one connection to somebody else; `pool` keeps them by `target` for the proxy and the delivery,
-//!   `call` opens one for the command line.
+//! - `link` is one connection to somebody else; `pool` keeps them by `target` for the proxy, `call`
+//!   opens one for the command line.
 //!
 //! What holds: every wait, buffer and queue that a stranger can fill has a named limit; a request whose end is
 //! ambiguous is answered and its connection closed; no request is ever sent twice by this layer. A failure leaves

@@ -55,12 +55,14 @@ pub enum SendError {
     /// The request, or a part of it, may have been taken.
     #[error("what became of the request is unknown")]
     Unknown {
-        /// The reply's status, if its head had come.
+        /// The reply's status, if its head had come. It is for the log: a reply that breaks off has no outcome, since an
+        /// app that fails in mid-answer has announced a success before.
         status: Option<StatusCode>,
         /// What went wrong.
         source: Lost,
     },
-    /// A reply came whose body is longer than the limit; it was not read further.
+    /// A reply came whose body is longer than the limit; it was not read further. Unlike one that breaks off, the app has
+    /// said what it did, and goes on saying it.
     #[error("the reply is longer than {limit_bytes} bytes")]
     ReplyTooLong {
         /// The reply's status.

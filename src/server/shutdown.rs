@@ -27,11 +27,11 @@ pub struct Shutdown {
     pub(super) cut: CancellationToken,
     /// The accept loops and their connections.
     pub(super) tasks: TaskTracker,
-    tally: Arc<Tally>,
+    ends: Arc<Ends>,
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct Ends {
     finished: AtomicUsize,
     cut: AtomicUsize,
 }
@@ -71,7 +71,7 @@ impl Shutdown {
             self.cut.cancel();
             self.tasks.wait().await;
         }
-        let Tally { finished, cut } = &*self.tally;
+        let Ends { finished, cut } = &*self.ends;
         Drained { finished: finished.load(Ordering::Relaxed), cut: cut.load(Ordering::Relaxed) }
     }
 
@@ -85,11 +85,11 @@ pub(super) struct Counted(Shutdown);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let Shutdown { stop, cut, tally, .. } = &self.0;
+        let Shutdown { stop, cut, ends, .. } = &self.0;
         if cut.is_cancelled() {
-            tally.cut.fetch_add(1, Ordering::Relaxed);
+            ends.cut.fetch_add(1, Ordering::Relaxed);
         } else if stop.is_cancelled() {
-            tally.finished.fetch_add(1, Ordering::Relaxed);
+            ends.finished.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

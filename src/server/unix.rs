@@ -8,12 +8,16 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
 use super::ListenError;
+
+/// The longest path that can be bound, in bytes: `sun_path` has 108, one of them the closing NUL (unix(7)).
+const MAX_PATH_BYTES: usize = 107;
 
 /// The file of a bound socket; dropping it removes the file, unless another process has put its own there since.
 #[derive(Debug)]
@@ -36,14 +40,27 @@ pub(super) async fn bind(path: &Path, mode: u32) -> Result<(UnixListener, Socket
 
 fn bind_within(nursery: &Path, path: &Path, mode: u32) -> io::Result<(UnixListener, SocketFile)> {
     let born = nursery.join("s");
-    let listener = UnixListener::bind(&born)?;
+    let listener = bind_any_length(&born)?;
     fs::set_permissions(&born, Permissions::from_mode(mode))?;
     let inode = inode(&born)?;
     fs::rename(&born, path)?;
     Ok((listener, SocketFile { path: path.into(), inode }))
 }
 
-/// A short name beside the socket: the path of a socket has 107 bytes at most.
+/// The path may be longer than what can be bound, where the socket's own, with a shorter name, is not. The directory's
+/// descriptor then stands for the directory; not always, because `/proc` is not everywhere.
+fn bind_any_length(path: &Path) -> io::Result<UnixListener> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return UnixListener::bind(path);
+    };
+    if path.as_os_str().len() <= MAX_PATH_BYTES {
+        return UnixListener::bind(path);
+    }
+    let directory = fs::File::open(parent)?;
+    UnixListener::bind(Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name))
+}
+
+/// Beside the socket, since a rename stays within one file system.
 fn nursery(path: &Path) -> PathBuf {
     path.with_file_name(format!(".onced-{}", std::process::id()))
 }

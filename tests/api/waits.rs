@@ -1,11 +1,13 @@
 //! Claims that wait while somebody else works.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::harness::{House, OURS, THEIRS, on, post, until};
-use onced::claim::{Key, Namespace, Token};
+use onced::claim::{Key, Namespace, Record, Token};
 use onced::ledger::{Ask, AskClaim};
 
 fn waiting(token: &str, wait: &str) -> serde_json::Value {
@@ -180,6 +182,99 @@ async fn a_grant_that_could_not_be_written_is_released() {
     assert_eq!((answer.outcome().as_str(), &json["token"]), ("claimed", &json!(OURS)));
     assert_eq!(json["attempt"], 3, "the second attempt was granted to nobody");
     assert_eq!(json["previous"], "released");
+    home.daemon.stop().await.unwrap();
+}
+
+/// Asks, and hangs up as soon as it has been asked.
+async fn begun_and_dropped(asking: impl Future) {
+    let mut asking = Box::pin(asking);
+    poll_fn(|context| Poll::Ready(asking.as_mut().poll(context).is_pending())).await;
+}
+
+/// The caller had gone before the commit was through: the key was free or finished, and nobody told those who waited.
+#[tokio::test]
+async fn a_waiter_is_called_though_the_caller_that_ends_the_claim_has_gone() {
+    let house = House::new();
+    let home = house.start().await;
+    let ledger = home.daemon.ledger();
+    let token = || Token::parse(THEIRS).unwrap();
+    let confirm = || Ask::Confirm { token: None, confirmed_ttl: None, result: None };
+    for (ask, in_batch, outcome) in [
+        (Ask::Release { token: token() }, false, "claimed"),
+        (Ask::Release { token: token() }, true, "claimed"),
+        (Ask::Forget, false, "claimed"),
+        (confirm(), false, "done"),
+        (confirm(), true, "done"),
+    ] {
+        home.claim("k", json!({ "token": THEIRS })).await;
+        let mut waiter = home.waiter("k", waiting(OURS, "20s")).await;
+        let label = format!("{ask:?} in a batch: {in_batch}");
+        if in_batch {
+            begun_and_dropped(ledger.ask_all(vec![(key("k"), ask)])).await;
+        } else {
+            begun_and_dropped(ledger.ask(key("k"), ask)).await;
+        }
+        assert_eq!(waiter.answer().await.outcome(), outcome, "{label}");
+        home.forget("/a/k").await;
+    }
+    assert_eq!((home.count("a", "released"), home.count("a", "confirmed")), (2, 2), "they are counted too");
+    home.daemon.stop().await.unwrap();
+}
+
+/// A worker that asked again for what it held, and hung up, had its claim released under its hands.
+#[tokio::test]
+async fn a_holder_that_repeats_its_claim_and_hangs_up_keeps_it() {
+    let house = House::new();
+    let home = house.start().await;
+    home.claim("k", json!({ "token": OURS, "processing_ttl": "60s" })).await;
+    let ledger = home.daemon.ledger();
+    let claim = || AskClaim { token: Some(Token::parse(OURS).unwrap()), ..AskClaim::default() };
+    begun_and_dropped(ledger.claim_waiting(key("k"), claim(), Duration::from_secs(5))).await;
+    let (_, grant) = ledger.claim_waiting(key("k"), claim(), Duration::from_secs(5)).await.unwrap();
+    assert!(grant.is_none(), "what nobody receives would be released");
+    ledger.finish().await;
+    assert_eq!(home.claim("k", json!({})).await.outcome(), "in_progress");
+    home.daemon.stop().await.unwrap();
+}
+
+/// The answer was lost, its caller asked again and went to work, and then the loss of the first answer was noticed.
+#[tokio::test]
+async fn a_claim_asked_for_again_is_not_released_for_its_first_answer() {
+    let house = House::new();
+    let home = house.start().await;
+    let (ledger, wait) = (home.daemon.ledger(), Duration::from_secs(5));
+    let claim = || AskClaim { token: Some(Token::parse(OURS).unwrap()), ..AskClaim::default() };
+    begun_and_dropped(ledger.claim_waiting(key("lost-early"), claim(), wait)).await;
+    let (_, _grant) = ledger.claim_waiting(key("lost-early"), claim(), wait).await.unwrap();
+    let mut lost = Vec::new();
+    for id in ["again", "again-in-batch", "again-waiting"] {
+        lost.push(ledger.claim_waiting(key(id), claim(), wait).await.unwrap());
+    }
+    ledger.ask(key("again"), Ask::Claim(claim())).await.unwrap();
+    ledger.ask_all(vec![(key("again-in-batch"), Ask::Claim(claim()))]).await;
+    ledger.claim_waiting(key("again-waiting"), claim(), wait).await.unwrap();
+    drop(lost);
+    ledger.finish().await;
+    for id in ["lost-early", "again", "again-in-batch", "again-waiting"] {
+        assert_eq!(home.claim(id, json!({})).await.outcome(), "in_progress", "{id}");
+    }
+    home.daemon.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stop_can_wait_for_what_was_granted_to_nobody() {
+    let house = House::new();
+    let home = house.start().await;
+    let ledger = home.daemon.ledger();
+    let wait = Duration::from_secs(5);
+    begun_and_dropped(ledger.claim_waiting(key("k"), AskClaim::default(), wait)).await;
+    let (_, grant) = ledger.claim_waiting(key("l"), AskClaim::default(), wait).await.unwrap();
+    drop(grant);
+    ledger.finish().await;
+    for id in ["k", "l"] {
+        let record = ledger.read(key(id)).await.unwrap().record;
+        assert!(matches!(record, Some(Record::Free(_))), "{id}: {record:?}");
+    }
     home.daemon.stop().await.unwrap();
 }
 

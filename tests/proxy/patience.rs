@@ -3,7 +3,7 @@
 use onced::clock::Source;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::harness::{App, Event, Front, Reply, route};
+use crate::harness::{App, Event, Front, Reply, now, route};
 
 const IMPATIENT: &str = "answer_within = \"100ms\"\n";
 
@@ -88,6 +88,36 @@ async fn the_event_of_a_sender_that_half_closes_at_once_is_finished() {
         }
     }
     app.assert_quiet();
+}
+
+/// Attempts outlive their senders, each with its body: an app that hangs gathered them without end.
+#[tokio::test]
+async fn no_more_than_a_thousand_attempts_of_a_route_are_under_way() {
+    const PLACES: u64 = 1_000;
+    let (mut app, mut other) = (App::start().await, App::start().await);
+    let routes = [route("github", &app, "answer_within = \"25s\"\n"), route("stripe", &other, "")];
+    let front = Front::start(&routes.concat()).await;
+    let event = Event::github("e-1", "{}");
+    drop(front.sent(&event).await);
+    let hit = app.hit().await;
+    for waiting in 1..PLACES {
+        // Its sender goes; it waits for the first one all the same.
+        drop(front.sent(&event).await);
+        front.until_claims("in_progress", waiting).await;
+    }
+    let refused = Event::github("e-2", "{}");
+    front.post(&refused).await.assert(503, "failed");
+    front.post(&event).await.assert(503, "failed");
+    assert_eq!(front.records().await, 1, "nothing was claimed");
+    let mut elsewhere = front.sent(&Event::stripe(now(), "{\"id\":\"evt_1\"}")).await;
+    other.answers(Reply::ok()).await;
+    elsewhere.answer().await.assert(200, "forwarded");
+    hit.answer(Reply::ok());
+    front.until_claims("done", PLACES - 1).await;
+    let mut sender = front.sent(&refused).await;
+    assert_eq!(app.answers(Reply::ok()).await.attempt(), "1");
+    sender.answer().await.assert(200, "forwarded");
+    front.post(&event).await.assert(200, "duplicate");
 }
 
 #[tokio::test]

@@ -34,6 +34,8 @@ async fn the_rest_of_the_target_reaches_the_app_byte_by_byte() {
         ("/hooks/x/a?", "/in/a?"),
         ("/hooks/x/a?../..", "/in/a?../.."),
         ("/hooks/x/..a/b..", "/in/..a/b.."),
+        ("/hooks/x/a;../b", "/in/a;../b"),
+        ("/hooks/x/%252e%252e/b", "/in/%252e%252e/b"),
         ("/hooks/x/a?b?c", "/in/a?b?c"),
         ("/hooks/x/hooks/x/a", "/in/hooks/x/a"),
         ("/hooks/x/~'!$()*,|{}[]", "/in/~'!$()*,|{}[]"),
@@ -70,6 +72,10 @@ async fn a_target_that_would_leave_its_prefix_is_not_handed_over() {
         "/hooks/x/a%2f..%2F../admin",
         "/hooks/x/..%5cadmin",
         "/hooks/x/..\\admin",
+        "/hooks/x/..;/admin",
+        "/hooks/x/a/..;v=1/../admin",
+        "/hooks/x/%2E%2e;x",
+        "/hooks/x/..%3bx/admin",
         "/../admin",
     ] {
         let mut sender = front.sender().await;

@@ -45,6 +45,22 @@ async fn a_unix_socket_has_exactly_the_mode_asked_for_and_leaves_nothing_else_be
     assert!(!path.exists());
 }
 
+/// The socket is born under another name, which was longer than a short one's.
+#[tokio::test]
+async fn a_socket_path_may_have_all_the_107_bytes_that_there_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let filler = 107 - directory.path().as_os_str().len() - "//s".len();
+    let home = directory.path().join("d".repeat(filler));
+    fs::create_dir(&home).unwrap();
+    let path = home.join("s");
+    assert_eq!(path.as_os_str().len(), 107);
+    let _server = unix_server(&path).await;
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o660);
+    assert_eq!(fs::read_dir(&home).unwrap().count(), 1);
+    let answer = call(&Endpoint::Unix(path), get("/")).await.unwrap();
+    assert_eq!(answer.body(), "ok");
+}
+
 #[tokio::test]
 async fn a_unix_peer_is_one() {
     let directory = tempfile::tempdir().unwrap();

@@ -188,8 +188,13 @@ fn namespaces(config: &Config) -> LedgerSettings {
 async fn open_store(config: &Config, surroundings: Surroundings, metrics: Arc<Metrics>) -> Result<Store, StartError> {
     let settings = config.store.clone();
     let Surroundings { source, real_sync } = surroundings;
+    let dir = settings.dir.clone();
     let open = move || Store::open(settings, source, real_sync, metrics);
-    Ok(tokio::task::spawn_blocking(open).await.map_err(StartError::Thread)??)
+    let store = tokio::task::spawn_blocking(open).await.map_err(StartError::Thread)??;
+    // The whole path: a daemon that was started elsewhere remembers elsewhere.
+    let dir = dir.canonicalize().unwrap_or(dir);
+    tracing::info!(dir = %dir.display(), "the store is open");
+    Ok(store)
 }
 
 #[cfg(test)]

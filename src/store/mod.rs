@@ -20,9 +20,11 @@ mod fault;
 mod guard;
 mod healthy;
 mod job;
+mod known;
 mod last_resort;
 mod list;
 mod mark;
+mod numbers;
 mod opening;
 mod original;
 mod outage;
@@ -65,13 +67,18 @@ pub struct Space {
     pub free_bytes: u64,
 }
 
+/// The store's end was not in order; the log says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the store could not be closed in order")]
+pub struct NotClosed;
+
 /// An open store. Dropped without [`Store::close`], it ends some time later, and nobody can wait for it.
 #[derive(Debug)]
 pub struct Store {
     shared: Arc<Shared>,
     clock: Clock,
     settings: StoreSettings,
-    ended: watch::Receiver<bool>,
+    ended: watch::Receiver<Option<Result<(), NotClosed>>>,
     last_resort: LastResort,
 }
 
@@ -92,12 +99,13 @@ impl Store {
         let dir = settings.dir.clone();
         let committer = opening::open(settings.clone(), source, real_sync, metrics)?;
         let (shared, clock) = (Arc::clone(&committer.shared), committer.clock.clone());
-        let (end, ended) = watch::channel(false);
+        let (end, ended) = watch::channel(None);
         let run = move || {
-            if let Err(broken) = committer.run() {
-                tracing::error!(error = %Chain(&broken), "the store cannot go on; nothing more is answered");
+            let ended = committer.run();
+            if let Err(broken) = &ended {
+                tracing::error!(error = %Chain(broken), "the store did not end in order; nothing more is answered");
             }
-            drop(end);
+            end.send_replace(Some(ended.map_err(|_told| NotClosed)));
         };
         thread::Builder::new()
             .name("commit".into())
@@ -228,18 +236,30 @@ impl Store {
 
     /// Waits for the end of the commit thread: never, unless the store was closed or has lost records.
     pub async fn ended(&self) {
-        // The sender says nothing; it goes when the thread does.
-        let mut ended = self.ended.clone();
-        let _closed = ended.wait_for(|ended| *ended).await;
+        let _how = self.ending().await;
     }
 
     /// Commits what is in the queue, syncs, and closes the database. Returns when all of it is done.
-    pub async fn close(&self) {
+    ///
+    /// # Errors
+    /// Where it could not be: what was answered for and marked as degraded may be lost. The log says why.
+    pub async fn close(&self) -> Result<(), NotClosed> {
         self.shared.queue.close();
-        self.ended().await;
+        self.ending().await
+    }
+
+    async fn ending(&self) -> Result<(), NotClosed> {
+        let mut ended = self.ended.clone();
+        // A thread that panicked says nothing; its sender goes with it.
+        let ending = ended.wait_for(Option::is_some).await.map_err(|_| NotClosed)?;
+        ending.unwrap_or(Err(NotClosed))
     }
 
     async fn answer_overdue(&self, requests: Vec<Request>, fault: Fault) -> Vec<Reply> {
+        // Not a fault that passes: what is decided now could never be written, and nobody would remember it.
+        if fault == Fault::Closed {
+            return requests.iter().map(|_| Err(fault)).collect();
+        }
         self.last_resort.answer(&self.shared, requests, fault, self.clock.now()).await
     }
 

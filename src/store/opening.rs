@@ -11,6 +11,7 @@ use super::fault::Fault;
 use super::guard::Guard;
 use super::healthy::Healthy;
 use super::mark::{self, Mark, MarkError};
+use super::numbers::Numbers;
 use super::original::{self, Original};
 use super::outage::Outage;
 use super::settings::StoreSettings;
@@ -54,7 +55,7 @@ pub(super) fn open(
     if let Err(error) = directory.keep_reserve() {
         tracing::warn!(error = %error, "no reserve for a full disk could be made");
     }
-    let shared = Arc::new(Shared::new(metrics, fault));
+    let shared = Arc::new(Shared::new(metrics, fault, Numbers::after(sequence)));
     shared.lend(Some(Arc::clone(&engine)));
     let state = match fault {
         None => State::Healthy(Healthy::new(engine, Arc::clone(&shared), settings.sync, found)),
@@ -67,7 +68,6 @@ pub(super) fn open(
         real_sync,
         clock,
         numbered_from: sequence,
-        sequence,
         written: found,
         synced: found,
         state,

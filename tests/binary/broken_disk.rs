@@ -300,8 +300,9 @@ fn a_stop_while_the_disk_fails_ends_and_loses_nothing() {
     prepare(&mut daemon.client());
     broken.fault(&format!("all {EIO}"));
     daemon.terminate();
-    daemon.wait(Duration::from_secs(10));
-    assert!(daemon.log.wait_for("could not be closed in order", Duration::ZERO), "{:#?}", daemon.log.lines());
+    let status = daemon.wait(Duration::from_secs(10));
+    assert_eq!(status.code(), Some(1), "who started it is told: {:#?}", daemon.log.lines());
+    assert!(daemon.log.wait_for("did not end in order", Duration::ZERO), "{:#?}", daemon.log.lines());
     broken.heal();
     before_stays(&mut broken.house.start().client(), false);
 }

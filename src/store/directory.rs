@@ -26,7 +26,7 @@ use super::original;
 const FORMAT_VERSION: u32 = 1;
 const FORMAT: &str = "format";
 const FORMAT_PREFIX: &str = "onced store, format ";
-const RECORDS: &str = "records";
+pub(super) const RECORDS: &str = "records";
 const RECORDS_NEW: &str = "records.new";
 const RESERVE: &str = "reserve";
 /// sled writes up to a few segments of 512 KiB when it opens; the reserve gives them to a full disk.

@@ -193,7 +193,8 @@ pub(super) struct Scan {
 }
 
 impl Iterator for Scan {
-    type Item = Result<(Key, Record), EngineError>;
+    /// A key with its record, or with the damage that it has.
+    type Item = Result<(Key, Result<Record, DamagedRecord>), EngineError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -208,7 +209,7 @@ impl Iterator for Scan {
                 return None;
             }
             let Some(key) = Key::from_bytes(&name) else { continue };
-            return Some(record::decode(&value).map(|record| (key, record)).map_err(EngineError::Damaged));
+            return Some(Ok((key, record::decode(&value))));
         }
     }
 }

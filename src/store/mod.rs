@@ -161,6 +161,7 @@ impl Store {
     /// The fault of the store.
     pub async fn list(&self, selection: Selection) -> Result<Page, Fault> {
         let now = self.clock.now();
+        let wanted = selection.clone();
         let mut page = self.walk(move |shared| list::page(shared, &selection, now)).await?;
         self.barrier().await?;
         if self.fault().is_some() {
@@ -168,6 +169,7 @@ impl Store {
             let records = std::mem::take(&mut page.records);
             for (key, _) in records {
                 let record = self.read(key.clone()).await?.record;
+                let record = record.filter(|record| wanted.wants(record, now));
                 page.records.extend(record.map(|record| (key, record)));
             }
         }

@@ -25,8 +25,8 @@ use crate::clock::Clock;
 
 /// The period of `sync = "interval"` and of the mark.
 const TICK: Duration = Duration::from_secs(1);
-/// Jobs after which a group is closed to newcomers: a few milliseconds of deciding.
-const MAX_GROUP_JOBS: usize = 512;
+/// Commands after which a group is closed to newcomers: a few milliseconds of deciding.
+const MAX_GROUP_COMMANDS: usize = 512;
 /// A mark is renewed this often even when nothing was written, for the clock's sake.
 const IDLE_MARK: Duration = Duration::from_secs(60);
 
@@ -115,14 +115,15 @@ impl Committer {
         let started = Instant::now();
         let before = self.shared.numbers.last();
         let mut desk = healthy.desk(now);
-        let mut decided = 0;
+        let (mut decided, mut commands) = (0, 0);
         // A sync costs more than many decisions, so whoever arrives while the group is decided still joins it.
         while decided < group.len() {
             for job in &mut group[decided..] {
                 job.decide(&mut desk)?;
+                commands += job.weight();
             }
             decided = group.len();
-            if decided < MAX_GROUP_JOBS {
+            if commands < MAX_GROUP_COMMANDS {
                 self.shared.queue.take_more(group);
             }
         }

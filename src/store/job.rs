@@ -99,6 +99,16 @@ impl Job {
         Ok(())
     }
 
+    /// How many keys have to be looked at for it.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::One { .. } | Self::Read { .. } => 1,
+            Self::Batch { requests, .. } => requests.len(),
+            Self::Barrier { .. } => 0,
+            Self::Sweep { keys, .. } => keys.len(),
+        }
+    }
+
     /// Sends the reply. A caller that has gone does not need it.
     pub(super) fn answer(self) {
         let _gone = match self {

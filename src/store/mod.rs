@@ -96,7 +96,6 @@ impl Store {
         real_sync: bool,
         metrics: Arc<Metrics>,
     ) -> Result<Self, OpenError> {
-        let dir = settings.dir.clone();
         let committer = opening::open(settings.clone(), source, real_sync, metrics)?;
         let (shared, clock) = (Arc::clone(&committer.shared), committer.clock.clone());
         let (end, ended) = watch::channel(None);
@@ -107,10 +106,7 @@ impl Store {
             }
             end.send_replace(Some(ended.map_err(|_told| NotClosed)));
         };
-        thread::Builder::new()
-            .name("commit".into())
-            .spawn(run)
-            .map_err(|source| OpenError::Directory { path: dir, source })?;
+        thread::Builder::new().name("commit".into()).spawn(run).map_err(OpenError::Thread)?;
         Ok(Self { shared, clock, settings, ended, last_resort: LastResort::new() })
     }
 

@@ -1,7 +1,7 @@
 //! The records as they were before this start.
 //!
 //! sled mends while it opens: it cuts off what it cannot read, overwrites whole segments, drops files. Where the store then
-//! turns out to be damaged, what a salvage could have read would be gone. So the records are copied first (a file system
+//! turns out to be damaged, what could still have been read of it would be gone. So the records are copied first (a file system
 //! that can share blocks does it at once), opened, and put back if the start is refused.
 //!
 //! On disk: `records.copy/` while it is made, `records.before/` once it is whole, `records.old/` while something is thrown

@@ -32,6 +32,8 @@ const FORMAT_PREFIX: &str = "onced store, format ";
 pub(super) const RECORDS: &str = "records";
 const RECORDS_NEW: &str = "records.new";
 const RESERVE: &str = "reserve";
+const LOCK: &str = "lock";
+const PROBE: &str = "probe";
 /// sled writes up to a few segments of 512 KiB when it opens; the reserve gives them to a full disk.
 const RESERVE_BYTES: u64 = 4 << 20;
 /// Free space that must be left beside the reserve before it is made again.
@@ -62,7 +64,7 @@ impl Directory {
             .create(true)
             .truncate(false)
             .write(true)
-            .open(path.join("lock"))
+            .open(path.join(LOCK))
             .map_err(|source| OpenError::Directory { path: path.into(), source })?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.into(), _lock: lock }),
@@ -208,7 +210,7 @@ impl Directory {
 
     /// Whether the disk takes `bytes` and a sync again: tried with a file beside the database.
     pub(super) fn probe(&self, bytes: usize) -> io::Result<()> {
-        let path = self.path.join("probe");
+        let path = self.path.join(PROBE);
         let tried = File::create(&path).and_then(|mut file| {
             file.write_all(&vec![0; bytes])?;
             file.sync_all()

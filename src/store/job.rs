@@ -49,7 +49,8 @@ pub(super) trait Desk {
     fn sweep(&mut self, key: &Key) -> Result<bool, Self::Failure>;
 }
 
-/// One entry of the queue. The reply waits in the job until what it speaks of is synced.
+/// One entry of the queue. The reply waits in the job until what it speaks of is synced, or written with
+/// `sync = "interval"`.
 #[derive(Debug)]
 pub(super) enum Job {
     One {
@@ -68,7 +69,7 @@ pub(super) enum Job {
         reply: Option<Result<Reading, Fault>>,
         to: oneshot::Sender<Result<Reading, Fault>>,
     },
-    /// Answered once all that was written before is synced.
+    /// Answered once all that was written before may be told.
     Barrier {
         to: oneshot::Sender<()>,
     },

@@ -2,8 +2,8 @@
 //!
 //! Everything that must survive lies in one directory ([`directory`]); the records are in sled ([`engine`]), one a key, with
 //! no second index that could disagree. All writes go through one commit thread ([`commit`]), which takes what has gathered
-//! in its queue as one group: decided, written, synced once, answered. Walks over the records ([`list`]) do not pass
-//! through it and never hold it up.
+//! in its queue as one group: decided, written, synced once, answered; with `sync = "interval"` synced once a second, after
+//! the answers. Walks over the records ([`list`]) do not pass through it and never hold it up.
 //!
 //! sled and bincode are mentioned in this folder and nowhere else. What sled 0.34.7 cannot do, and what is done about it:
 //! its flush does not sync ([`durable`]); after a failed write nothing may be written through it ([`outage`]); it drops a
@@ -116,7 +116,7 @@ impl Store {
         &self.clock
     }
 
-    /// Decides a command; the answer comes when what it speaks of is synced.
+    /// Decides a command; the answer comes when what it speaks of is synced, or written with `sync = "interval"`.
     ///
     /// # Errors
     /// The fault of the store, where the request does not let it be answered from memory.
@@ -142,7 +142,7 @@ impl Store {
         }
     }
 
-    /// Reads the record of a key; what it says is synced.
+    /// Reads the record of a key; what it says is as safe as an answer to a command.
     ///
     /// # Errors
     /// The fault of the store.
@@ -151,7 +151,7 @@ impl Store {
         self.ask(Job::Read { key, reply: None, to }, from).await?
     }
 
-    /// Reads a page of records; what it says is synced.
+    /// Reads a page of records; what it says is as safe as an answer to a command. What cannot be read is left out.
     ///
     /// # Errors
     /// The fault of the store.
@@ -195,12 +195,6 @@ impl Store {
     pub fn fault(&self) -> Option<Fault> {
         let told = *self.shared.health.borrow();
         told.or_else(|| (self.busy_for() > self.settings.commit_deadline).then_some(Fault::CommitDeadline))
-    }
-
-    /// The store's state, to be watched.
-    #[must_use]
-    pub fn health(&self) -> watch::Receiver<Option<Fault>> {
-        self.shared.health.subscribe()
     }
 
     /// How long the commit thread has been busy with one round.

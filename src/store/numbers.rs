@@ -24,6 +24,9 @@ impl Numbers {
     }
 
     /// Takes back a number that was drawn and told to nobody. If another was drawn since, it is left out.
+    ///
+    /// For the commit thread alone: what it has once seen as the last number must never come again, because commits are
+    /// numbered with it, and a commit with the number of the one before would count as no commit.
     pub(super) fn give_back(&self, number: u64) {
         let _left_out = self.last.compare_exchange(number, number - 1, Ordering::Relaxed, Ordering::Relaxed);
     }

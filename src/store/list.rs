@@ -105,7 +105,7 @@ pub(super) fn page(shared: &Shared, selection: &Selection, now: Timestamp) -> Re
     match walked {
         Some(Ok(page)) => Ok(page),
         Some(Err(error)) => Err(error.fault()),
-        None => Err(Fault::Closed),
+        None => Err(shared.not_lent()),
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn sweep_step(
     match walked {
         Some(Ok(step)) => Ok(step),
         Some(Err(error)) => Err(error.fault()),
-        None => Err(Fault::Closed),
+        None => Err(shared.not_lent()),
     }
 }
 

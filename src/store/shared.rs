@@ -67,6 +67,11 @@ impl Shared {
         std::mem::replace(&mut *self.lent.write().unwrap_or_else(PoisonError::into_inner), engine)
     }
 
+    /// Why nothing is lent: the store is being opened again, or has ended.
+    pub(super) fn not_lent(&self) -> Fault {
+        self.health.borrow().unwrap_or(Fault::Closed)
+    }
+
     /// Lets a walk use the database.
     pub(super) fn borrow<T>(&self, walk: impl FnOnce(&Engine) -> T) -> Option<T> {
         self.lent.read().unwrap_or_else(PoisonError::into_inner).as_deref().map(walk)

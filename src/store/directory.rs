@@ -171,13 +171,7 @@ impl Directory {
 
     /// Syncs sled's files as they are.
     pub(super) fn sync_records(&self) -> io::Result<()> {
-        for entry in fs::read_dir(self.records())? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                File::open(entry.path())?.sync_all()?;
-            }
-        }
-        sync_dir(&self.records())
+        sync_all(&self.records())
     }
 
     /// Writes sled's files again as they read now, and syncs them; calls `progress` from time to time.
@@ -218,6 +212,19 @@ impl Directory {
         let removed = fs::remove_file(&path);
         tried.and(removed)
     }
+}
+
+/// Syncs the files below a directory and their names.
+pub(super) fn sync_all(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_all(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    sync_dir(dir)
 }
 
 fn remove_if_there(file: &Path) -> io::Result<()> {

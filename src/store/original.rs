@@ -9,11 +9,11 @@
 //! is put back: after a loss of power it may be worth less than the records, so a copy of an earlier start is never put back
 //! over them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::directory::{RECORDS, disk_bytes, free_bytes};
+use super::directory::{RECORDS, disk_bytes, free_bytes, sync_all};
 use super::mark::sync_dir;
 
 const COPY: &str = "records.copy";
@@ -93,19 +93,6 @@ fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Syncs the files below a directory and their names.
-fn sync_all(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            sync_all(&entry.path())?;
-        } else {
-            File::open(entry.path())?.sync_all()?;
-        }
-    }
-    sync_dir(dir)
 }
 
 fn remove(dir: &Path) -> io::Result<()> {

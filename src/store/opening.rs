@@ -88,11 +88,15 @@ fn open_guarded(
         None
     });
     let opened = open_engine(directory, settings, real_sync).and_then(|engine| {
-        let found = engine.sequence().map_err(|error| engine_error(directory, error))?;
-        if found >= mark.sequence {
-            return Ok((engine, found));
+        let refused = match engine.sequence() {
+            Ok(found) if found >= mark.sequence => return Ok((engine, found)),
+            Ok(found) => OpenError::LostTail { file: directory.records(), found, expected: mark.sequence },
+            Err(error) => engine_error(directory, error),
+        };
+        if let Err(error) = Engine::close(Arc::new(engine)) {
+            tracing::debug!(error = %Chain(&error), "the refused records could not be closed");
         }
-        Err(OpenError::LostTail { file: directory.records(), found, expected: mark.sequence })
+        Err(refused)
     });
     match (&opened, original) {
         (Ok(_), _) => {

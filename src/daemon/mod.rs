@@ -24,7 +24,7 @@ use crate::ledger::{Ledger, LedgerSettings, NamespaceSettings};
 use crate::metrics::Metrics;
 use crate::proxy::Proxy;
 use crate::server::Shutdown;
-use crate::store::{OpenError, Store};
+use crate::store::{NotClosed, OpenError, Store};
 use crate::sweep;
 use workers::Workers;
 
@@ -90,7 +90,8 @@ impl Daemon {
         let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown, &mut workers).await {
             Ok(bound) => bound,
             Err(fault) => {
-                ledger.store().close().await;
+                // The listener's fault is the one to tell; the store has logged its own.
+                let _closed = ledger.store().close().await;
                 return Err(fault.into());
             }
         };
@@ -142,7 +143,7 @@ impl Daemon {
     /// Stops in order.
     ///
     /// # Errors
-    /// When the last commit hangs: there is nothing to wait for then.
+    /// When the last commit hangs, and there is nothing to wait for, or when the store cannot be closed in order.
     pub async fn stop(mut self) -> Result<(), Ended> {
         self.stopping.cancel();
         tracing::info!(drain_ms = self.drain.as_millis(), "stopping: not ready, accepting nothing more");
@@ -162,11 +163,14 @@ impl Daemon {
         tracing::info!("workers stopped");
         // The watch over the commits is one of the workers, and gone.
         let store = self.ledger.store();
-        if tokio::time::timeout(watch::limit(store), store.close()).await.is_err() {
-            tracing::error!("the last commit hangs");
-            return Err(Ended("a commit that hangs"));
+        match tokio::time::timeout(watch::limit(store), store.close()).await {
+            Ok(Ok(())) => tracing::info!("stopped"),
+            Ok(Err(NotClosed)) => return Err(Ended("a store that was not closed in order")),
+            Err(_) => {
+                tracing::error!("the last commit hangs");
+                return Err(Ended("a commit that hangs"));
+            }
         }
-        tracing::info!("stopped");
         Ok(())
     }
 }

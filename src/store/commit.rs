@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::directory::Directory;
-use super::engine::EngineError;
+use super::engine::{Engine, EngineError};
 use super::healthy::Healthy;
 use super::job::Job;
 use super::mark::{self, Mark};
@@ -20,14 +20,13 @@ use super::outage::Outage;
 use super::recovery::Unrecoverable;
 use super::settings::{StoreSettings, SyncMode};
 use super::shared::Shared;
-use crate::chain::Chain;
 use crate::claim::Timestamp;
 use crate::clock::Clock;
 
 /// The period of `sync = "interval"` and of the mark.
 const TICK: Duration = Duration::from_secs(1);
-/// Jobs after which a group is closed to newcomers: a few milliseconds of deciding.
-const MAX_GROUP_JOBS: usize = 512;
+/// Commands after which a group is closed to newcomers: a few milliseconds of deciding.
+const MAX_GROUP_COMMANDS: usize = 512;
 /// A mark is renewed this often even when nothing was written, for the clock's sake.
 const IDLE_MARK: Duration = Duration::from_secs(60);
 
@@ -39,9 +38,7 @@ pub(super) struct Committer {
     pub(super) clock: Clock,
     /// Where this run began to number.
     pub(super) numbered_from: u64,
-    /// The last number given to a write. Right after an unclean end it is far above what the database has.
-    pub(super) sequence: u64,
-    /// The last number that the database was given. The mark must never speak of a higher one.
+    /// The last number that the database was given: right after an unclean end far below the next one. The mark must never speak of a higher one.
     pub(super) written: u64,
     /// The last number that is synced.
     pub(super) synced: u64,
@@ -51,8 +48,6 @@ pub(super) struct Committer {
 pub(super) enum State {
     Healthy(Healthy),
     Outage(Outage),
-    /// Between the two, for the length of an assignment.
-    Changing,
 }
 
 impl Committer {
@@ -61,6 +56,11 @@ impl Committer {
     /// # Errors
     /// When what the database holds is less than what was answered for, or it broke down: nothing may be answered then.
     pub(super) fn run(mut self) -> Result<(), Unrecoverable> {
+        let ended = self.serve_all().and_then(|()| self.close());
+        ended.and(self.let_go())
+    }
+
+    fn serve_all(&mut self) -> Result<(), Unrecoverable> {
         let mut group = Vec::new();
         let shared = Arc::clone(&self.shared);
         let mut expected = 1;
@@ -71,7 +71,6 @@ impl Committer {
             self.tend()?;
             shared.pulse.end();
         }
-        self.close();
         Ok(())
     }
 
@@ -87,7 +86,7 @@ impl Committer {
     fn patience(&self) -> Duration {
         match &self.state {
             State::Outage(outage) => outage.until_retry(self.clock.now()).min(TICK),
-            State::Healthy(_) | State::Changing => TICK,
+            State::Healthy(_) => TICK,
         }
     }
 
@@ -97,7 +96,7 @@ impl Committer {
             self.fail(&error);
         }
         if let State::Outage(outage) = &mut self.state {
-            let mut desk = outage.desk(now, &mut self.sequence);
+            let mut desk = outage.desk(now, &self.shared.numbers);
             for job in group.iter_mut() {
                 let Ok(()) = job.decide(&mut desk);
             }
@@ -114,24 +113,26 @@ impl Committer {
             return Ok(());
         }
         let started = Instant::now();
-        let before = self.sequence;
-        let mut desk = healthy.desk(now, &mut self.sequence);
-        let mut decided = 0;
+        let before = self.shared.numbers.last();
+        let mut desk = healthy.desk(now);
+        let (mut decided, mut commands) = (0, 0);
         // A sync costs more than many decisions, so whoever arrives while the group is decided still joins it.
         while decided < group.len() {
             for job in &mut group[decided..] {
                 job.decide(&mut desk)?;
+                commands += job.weight();
             }
             decided = group.len();
-            if decided < MAX_GROUP_JOBS {
+            if commands < MAX_GROUP_COMMANDS {
                 self.shared.queue.take_more(group);
             }
         }
-        if self.sequence == before {
+        let last = self.shared.numbers.last();
+        if last == before {
             return Ok(());
         }
-        healthy.engine.write_sequence(self.sequence)?;
-        self.written = self.sequence;
+        healthy.engine.write_sequence(last)?;
+        self.written = last;
         match self.settings.sync {
             SyncMode::Always => self.synced = healthy.sync(self.written)?,
             SyncMode::Interval => healthy.answer_before_sync(),
@@ -151,8 +152,8 @@ impl Committer {
         }
         let now = self.clock.now();
         match &self.state {
-            State::Outage(outage) if outage.is_due(now) => self.recover(now),
-            State::Outage(_) | State::Healthy(_) | State::Changing => Ok(()),
+            State::Outage(outage) if outage.is_due(now) => self.recover(),
+            State::Outage(_) | State::Healthy(_) => Ok(()),
         }
     }
 
@@ -177,20 +178,41 @@ impl Committer {
         Ok(())
     }
 
-    fn close(self) {
-        self.shared.lend(None);
-        let State::Healthy(healthy) = self.state else {
-            tracing::error!("the store is down at the end; what was answered from memory is lost");
-            return;
-        };
-        let closed = healthy.engine.flush().and_then(|()| {
-            let anchor = self.clock.anchor();
-            let mark = Mark { sequence: self.written, numbered_from: self.numbered_from, clean: true, anchor };
-            mark::write(self.directory.path(), &mark).map_err(EngineError::Sync)
-        });
-        match closed {
-            Ok(()) => tracing::info!("the store is closed"),
-            Err(error) => tracing::error!(error = %Chain(&error), "the store could not be closed in order"),
+    /// Syncs all there is and marks the end as one in order. A database that is down, or fails now, gets one try to come
+    /// back.
+    fn close(&mut self) -> Result<(), Unrecoverable> {
+        if let Err(error) = self.close_healthy() {
+            self.fail(&error);
+            self.recover()?;
+            self.close_healthy().map_err(|_again| Unrecoverable::NotClosed(error))?;
         }
+        tracing::info!("the store is closed");
+        Ok(())
+    }
+
+    /// Closes the database, however it is.
+    fn let_go(self) -> Result<(), Unrecoverable> {
+        let reader = match self.state {
+            State::Healthy(healthy) => Some(healthy.engine),
+            State::Outage(outage) => outage.reader,
+        };
+        let closed = [self.shared.lend(None), reader].into_iter().flatten().try_for_each(Engine::close);
+        closed.map_err(Unrecoverable::Panicked)
+    }
+
+    fn close_healthy(&mut self) -> Result<(), EngineError> {
+        let State::Healthy(healthy) = &mut self.state else {
+            return Err(EngineError::NotOpen);
+        };
+        let last = self.shared.numbers.last();
+        // Numbers that were told while a commit hung must not come again either.
+        if last != self.written {
+            healthy.engine.write_sequence(last)?;
+            self.written = last;
+        }
+        self.synced = healthy.sync(self.written)?;
+        let anchor = self.clock.anchor();
+        let mark = Mark { sequence: self.written, numbered_from: self.numbered_from, clean: true, anchor };
+        mark::write(self.directory.path(), &mark).map_err(EngineError::Sync)
     }
 }

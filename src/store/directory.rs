@@ -7,8 +7,11 @@
 //! | `records/` | sled's files |
 //! | `records.new/` | a store that is just being made; nothing in it was ever answered for |
 //! | `records.before/` | the records as they were before a start ([`super::original`]) |
+//! | `records.copy/`, `records.old/` | the same while it is made, or thrown away |
 //! | `mark` | the commit mark and the clock's anchor ([`super::mark`]) |
 //! | `reserve` | space to give back when the disk is full |
+//! | `probe` | for a moment: whether the disk takes writes |
+//! | `mark.new`, `format.new` | for a moment: what is renamed into place when it is synced |
 //!
 //! A new store is made under another name and renamed last, so a crash on the way leaves either nothing or a whole store.
 //! A directory whose files do not fit together is refused: an empty store in place of a lost one would run every event
@@ -26,9 +29,11 @@ use super::original;
 const FORMAT_VERSION: u32 = 1;
 const FORMAT: &str = "format";
 const FORMAT_PREFIX: &str = "onced store, format ";
-const RECORDS: &str = "records";
+pub(super) const RECORDS: &str = "records";
 const RECORDS_NEW: &str = "records.new";
 const RESERVE: &str = "reserve";
+const LOCK: &str = "lock";
+const PROBE: &str = "probe";
 /// sled writes up to a few segments of 512 KiB when it opens; the reserve gives them to a full disk.
 const RESERVE_BYTES: u64 = 4 << 20;
 /// Free space that must be left beside the reserve before it is made again.
@@ -48,7 +53,7 @@ pub(super) struct Directory {
 impl Directory {
     /// Takes the directory, making it where only the last part of its path is missing.
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
-        match fs::create_dir(path) {
+        match fs::create_dir(path).and_then(|()| sync_parent(path)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(source) => {
@@ -59,7 +64,7 @@ impl Directory {
             .create(true)
             .truncate(false)
             .write(true)
-            .open(path.join("lock"))
+            .open(path.join(LOCK))
             .map_err(|source| OpenError::Directory { path: path.into(), source })?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.into(), _lock: lock }),
@@ -125,6 +130,11 @@ impl Directory {
         let unfinished = self.path.join(RECORDS_NEW);
         let here = |source| OpenError::Directory { path: self.path.clone(), source };
         if unfinished.exists() {
+            // Its mark and format first: without it they would speak of a store that is lost.
+            for name in [FORMAT, MARK] {
+                remove_if_there(&self.path.join(name)).map_err(here)?;
+            }
+            sync_dir(&self.path).map_err(here)?;
             fs::remove_dir_all(&unfinished).map_err(here)?;
         }
         fs::create_dir(&unfinished).map_err(here)?;
@@ -139,7 +149,9 @@ impl Directory {
     /// Makes the reserve where there is none and the disk has room for it.
     pub(super) fn keep_reserve(&self) -> io::Result<()> {
         let path = self.path.join(RESERVE);
-        if path.exists() || free_bytes(&self.path)? < RESERVE_BYTES + RESERVE_HEADROOM_BYTES {
+        // One that was cut off before it had its space is none.
+        let there = fs::metadata(&path).is_ok_and(|file| file.len() >= RESERVE_BYTES);
+        if there || free_bytes(&self.path)? < RESERVE_BYTES + RESERVE_HEADROOM_BYTES {
             return Ok(());
         }
         let file = File::create(&path)?;
@@ -154,10 +166,12 @@ impl Directory {
 
     /// Gives the reserve back to the disk.
     pub(super) fn release_reserve(&self) -> io::Result<()> {
-        match fs::remove_file(self.path.join(RESERVE)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        remove_if_there(&self.path.join(RESERVE))
+    }
+
+    /// Syncs sled's files as they are.
+    pub(super) fn sync_records(&self) -> io::Result<()> {
+        sync_all(&self.records())
     }
 
     /// Writes sled's files again as they read now, and syncs them; calls `progress` from time to time.
@@ -190,13 +204,42 @@ impl Directory {
 
     /// Whether the disk takes `bytes` and a sync again: tried with a file beside the database.
     pub(super) fn probe(&self, bytes: usize) -> io::Result<()> {
-        let path = self.path.join("probe");
+        let path = self.path.join(PROBE);
         let tried = File::create(&path).and_then(|mut file| {
             file.write_all(&vec![0; bytes])?;
             file.sync_all()
         });
         let removed = fs::remove_file(&path);
         tried.and(removed)
+    }
+}
+
+/// Syncs the files below a directory and their names.
+pub(super) fn sync_all(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_all(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    sync_dir(dir)
+}
+
+fn remove_if_there(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Makes the name of a new directory durable.
+fn sync_parent(dir: &Path) -> io::Result<()> {
+    match dir.parent() {
+        Some(parent) if parent == Path::new("") => sync_dir(Path::new(".")),
+        Some(parent) => sync_dir(parent),
+        None => Ok(()),
     }
 }
 
@@ -222,4 +265,55 @@ pub(super) fn disk_bytes(dir: &Path) -> io::Result<u64> {
         bytes += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * 512 };
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory() -> (tempfile::TempDir, Directory) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let directory = Directory::take(&dir.path().join("store")).expect("it can be had");
+        (dir, directory)
+    }
+
+    fn make(directory: &Directory) {
+        let fill = |records: &Path| {
+            for part in ["db", "conf"] {
+                fs::write(records.join(part), "").expect("writable");
+            }
+            replace(&directory.path, MARK, b"mark").expect("writable");
+            Ok(())
+        };
+        directory.make_store(fill).expect("it is made");
+    }
+
+    /// A first start that was cut off twice left a mark without records, and no start after it made the store.
+    #[test]
+    fn a_store_whose_making_was_cut_off_at_any_step_can_be_made() {
+        let (_dir, directory) = directory();
+        let unfinished = directory.path.join(RECORDS_NEW);
+        fs::create_dir(&unfinished).expect("it can be made");
+        for name in [MARK, FORMAT] {
+            replace(&directory.path, name, b"onced store, format 1\n").expect("writable");
+            assert!(!directory.has_store().expect("it fits together"));
+        }
+        let cut_off = directory.make_store(|_| Err(OpenError::Missing { file: unfinished.clone() }));
+        assert!(cut_off.is_err());
+        assert!(!directory.path.join(MARK).exists() && !directory.path.join(FORMAT).exists());
+        fs::remove_dir(&unfinished).expect("removable");
+        assert!(!directory.has_store().expect("it fits together"));
+        make(&directory);
+        assert!(directory.has_store().expect("it fits together"));
+    }
+
+    #[test]
+    fn a_reserve_that_was_cut_off_before_it_had_its_space_is_made_again() {
+        let (_dir, directory) = directory();
+        fs::write(directory.path.join(RESERVE), "").expect("writable");
+        directory.keep_reserve().expect("there is room");
+        assert_eq!(fs::metadata(directory.path.join(RESERVE)).expect("it is there").len(), RESERVE_BYTES);
+        directory.release_reserve().expect("removable");
+        directory.release_reserve().expect("nothing is as good");
+    }
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -89,6 +90,13 @@ impl Engine {
         };
         let sync = Sync::of(dir, real_sync).map_err(EngineError::Sync)?;
         Ok(Self { db, sync })
+    }
+
+    /// Gives up a share of a database; the last one closes it. sled syncs its file then, where it has not noticed that it
+    /// failed, and panics when that fails.
+    pub(super) fn close(share: Arc<Self>) -> Result<(), EngineError> {
+        let closed = panic::catch_unwind(AssertUnwindSafe(|| drop(share)));
+        closed.map_err(|panic| EngineError::Panicked(text_of(&*panic)))
     }
 
     /// The record of a key.
@@ -185,7 +193,8 @@ pub(super) struct Scan {
 }
 
 impl Iterator for Scan {
-    type Item = Result<(Key, Record), EngineError>;
+    /// A key with its record, or with the damage that it has.
+    type Item = Result<(Key, Result<Record, DamagedRecord>), EngineError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -200,8 +209,16 @@ impl Iterator for Scan {
                 return None;
             }
             let Some(key) = Key::from_bytes(&name) else { continue };
-            return Some(record::decode(&value).map(|record| (key, record)).map_err(EngineError::Damaged));
+            return Some(Ok((key, record::decode(&value))));
         }
+    }
+}
+
+#[cfg(test)]
+impl Engine {
+    /// Makes the record of a key one that cannot be read.
+    pub(super) fn spoil(&self, key: &Key) {
+        self.db.insert(key.as_bytes(), b"spoilt".as_slice()).expect("it can be written");
     }
 }
 

@@ -19,6 +19,9 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+    /// The system gave no thread.
+    #[error("cannot start a thread for the store: raise the limit of tasks (TasksMax, ulimit -u)")]
+    Thread(#[source] io::Error),
     /// Another process has it.
     #[error("the store directory {path} is in use by another process: stop that one, or set another [store] dir")]
     InUse {
@@ -40,15 +43,18 @@ pub enum OpenError {
     },
     /// A part is not there, so that acknowledged records may be missing.
     #[error(
-        "{file} is missing beside the rest of the store: restore it from a backup, or copy what is sound with \
-         'onced salvage'; to begin with nothing remembered, move the directory away"
+        "{file} is missing beside the rest of the store: restore the whole directory from a backup, or move it away to begin \
+         with nothing remembered"
     )]
     Missing {
         /// The part.
         file: PathBuf,
     },
     /// A part cannot be read as what it is.
-    #[error("{file} is damaged: restore it from a backup, or copy what is sound with 'onced salvage'")]
+    #[error(
+        "{file} is damaged: restore the whole store directory from a backup, or move it away to begin with nothing \
+         remembered"
+    )]
     Damaged {
         /// The part.
         file: PathBuf,
@@ -58,8 +64,8 @@ pub enum OpenError {
     },
     /// The newest commits are gone.
     #[error(
-        "{file} ends at commit {found}, but commit {expected} was acknowledged: restore it from a backup, or copy what \
-         is sound with 'onced salvage'"
+        "{file} ends at commit {found}, but commit {expected} was acknowledged: restore the whole store directory from a \
+         backup, or move it away to begin with nothing remembered"
     )]
     LostTail {
         /// Where the records are.

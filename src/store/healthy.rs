@@ -7,10 +7,11 @@ use super::engine::{Engine, EngineError};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
+use super::known::Known;
 use super::settings::{OnStoreFailure, SyncMode};
 use super::shared::{Records, Shared};
 use crate::chain::Chain;
-use crate::claim::{Change, Command, Key, Moment, Record, Timestamp, decide};
+use crate::claim::{Change, Command, Decision, Key, Moment, Record, Timestamp, decide};
 
 /// The database, and what it would take to undo its unsynced part.
 pub(super) struct Healthy {
@@ -46,22 +47,29 @@ impl Healthy {
         }
     }
 
-    /// The truth about every key whose record in the database may be wrong or may be lost.
-    pub(super) fn into_guard(self) -> (Guard, Arc<Engine>) {
+    /// The truth about every key whose record in the database may be wrong or may be lost, where it is known.
+    pub(super) fn give_up(&mut self) -> (Guard, Arc<Engine>) {
         let mut guard = Guard::new();
-        // The latest of what was answered for, and under that which the failed group overwrote, its first.
+        // Of that which the failed group overwrote the first, and of what was answered for the latest.
         let overwritten = std::mem::take(&mut *self.shared.overwritten());
-        for (key, record) in self.unsynced.into_iter().chain(overwritten.into_iter().rev()) {
-            guard.remember(&key, record);
+        for (key, known) in overwritten.into_iter().rev() {
+            match known {
+                Known::Record(record) => guard.correct(&key, record),
+                // What could not be read then is asked of the database again.
+                Known::Nothing => guard.drop(&key),
+            }
         }
-        (guard, self.engine)
+        for (key, record) in self.unsynced.drain(..) {
+            guard.correct(&key, record);
+        }
+        (guard, Arc::clone(&self.engine))
     }
 
     /// The desk for one group.
-    pub(super) fn desk<'a>(&'a mut self, now: Timestamp, sequence: &'a mut u64) -> HealthyDesk<'a> {
+    pub(super) fn desk(&mut self, now: Timestamp) -> HealthyDesk<'_> {
         self.shared.overwritten().clear();
         self.written.clear();
-        HealthyDesk { healthy: self, now, sequence }
+        HealthyDesk { healthy: self, now }
     }
 
     /// Syncs all that was written, up to the commit with this number, which it hands back.
@@ -83,11 +91,10 @@ impl Healthy {
 pub(super) struct HealthyDesk<'a> {
     healthy: &'a mut Healthy,
     now: Timestamp,
-    sequence: &'a mut u64,
 }
 
 impl HealthyDesk<'_> {
-    fn put(&mut self, key: &Key, before: Option<Record>, next: Option<Record>) -> Result<(), EngineError> {
+    fn put(&mut self, key: &Key, before: Known, next: Option<Record>) -> Result<(), EngineError> {
         // Noted first: a write that fails may have got there all the same.
         self.healthy.shared.overwritten().push((key.clone(), before));
         self.healthy.engine.write(key, next.as_ref())?;
@@ -96,41 +103,55 @@ impl HealthyDesk<'_> {
     }
 
     fn wrote(&mut self, key: &Key, next: Option<Record>) {
-        *self.sequence += 1;
         match self.healthy.sync {
             SyncMode::Always => {}
             SyncMode::Interval => self.healthy.written.push((key.clone(), next)),
         }
     }
 
-    fn moment(&self) -> Moment {
-        Moment { now: self.now, sequence: *self.sequence + 1 }
+    /// Decides with the next number, which is drawn only if something changes.
+    fn decide(&self, record: Option<&Record>, command: &Command) -> (Decision, u64) {
+        let numbers = &self.healthy.shared.numbers;
+        let number = numbers.draw();
+        let decision = decide(record, command, Moment { now: self.now, sequence: number });
+        if let Change::Keep = decision.change {
+            numbers.give_back(number);
+        }
+        (decision, number)
     }
 
     /// Most claims are the first of their key: they are decided as such and written only if the key has no record, which
     /// spares a walk through the tree. `None` when it has one.
     fn first_claim(&mut self, request: &Request) -> Result<Option<Answer>, EngineError> {
-        let decision = decide(None, &request.command, self.moment());
+        let (decision, number) = self.decide(None, &request.command);
         let Change::Put(record) = decision.change else {
             return Ok(None);
         };
         // Noted first, for whoever reads past this thread: what it reads is not answered for yet.
-        let overwritten = |before| self.healthy.shared.overwritten().push((request.key.clone(), before));
-        overwritten(None);
-        let created = self.healthy.engine.create(&request.key, &record);
-        if !matches!(created, Ok(true)) {
-            self.healthy.shared.overwritten().pop();
+        let (key, shared) = (&request.key, &self.healthy.shared);
+        shared.overwritten().push((key.clone(), Known::Record(None)));
+        match self.healthy.engine.create(key, &record) {
+            Ok(true) => {
+                self.wrote(key, Some(record));
+                Ok(Some(Answer { outcome: decision.outcome, degraded: None }))
+            }
+            Ok(false) => {
+                shared.overwritten().pop();
+                shared.numbers.give_back(number);
+                Ok(None)
+            }
+            Err(error) => {
+                // It may have got there or not, and the key may have had a record that was never looked at.
+                let before = match self.healthy.engine.read(key) {
+                    Ok(before) => Known::Record(before.filter(|before| *before != record)),
+                    Err(_) => Known::Nothing,
+                };
+                if let Some((_, noted)) = shared.overwritten().last_mut() {
+                    *noted = before;
+                }
+                Err(error)
+            }
         }
-        if created.is_err() {
-            // It may have got there or not, and the key may have had a record that was never looked at.
-            let before = self.healthy.engine.read(&request.key).ok().flatten();
-            overwritten(before.filter(|before| *before != record));
-        }
-        if !created? {
-            return Ok(None);
-        }
-        self.wrote(&request.key, Some(record));
-        Ok(Some(Answer { outcome: decision.outcome, degraded: None }))
     }
 }
 
@@ -144,26 +165,33 @@ impl Desk for HealthyDesk<'_> {
             return Ok(Ok(answer));
         }
         let key = &request.key;
-        let (record, degraded) = match self.healthy.engine.read(key) {
-            Ok(record) => (record, None),
+        let (before, degraded) = match self.healthy.engine.read(key) {
+            Ok(record) => (Known::Record(record), None),
             Err(error @ EngineError::Damaged(_)) => {
                 tracing::error!(key = ?key, error = %Chain(&error), "a record cannot be read");
-                if request.on_failure == OnStoreFailure::Closed {
+                // These two need nothing of what was there, and are the way out.
+                let lands = matches!(request.command, Command::Confirm(_) | Command::Forget);
+                if request.on_failure == OnStoreFailure::Closed && !lands {
                     return Ok(Err(Fault::Damaged));
                 }
-                (None, Some(Fault::Damaged))
+                (Known::Nothing, Some(Fault::Damaged))
             }
             Err(error) => return Err(error),
         };
-        let decision = decide(record.as_ref(), &request.command, self.moment());
+        let record = match &before {
+            Known::Record(record) => record.as_ref(),
+            Known::Nothing => None,
+        };
+        let (decision, _) = self.decide(record, &request.command);
         match decision.change {
             // What cannot be read can still be forgotten.
             Change::Keep if degraded.is_some() && matches!(request.command, Command::Forget) => {
-                self.put(key, None, None)?;
+                self.healthy.shared.numbers.draw();
+                self.put(key, before, None)?;
             }
             Change::Keep => {}
-            Change::Put(next) => self.put(key, record, Some(next))?,
-            Change::Remove => self.put(key, record, None)?,
+            Change::Put(next) => self.put(key, before, Some(next))?,
+            Change::Remove => self.put(key, before, None)?,
         }
         Ok(Ok(Answer { outcome: decision.outcome, degraded }))
     }
@@ -187,5 +215,75 @@ impl Desk for HealthyDesk<'_> {
             Ok(_) | Err(EngineError::Damaged(_)) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::{Claim, Confirm, ConfirmedTtl, Namespace, ProcessingTtl, Token};
+    use crate::metrics::Metrics;
+    use crate::store::numbers::Numbers;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+    fn request(id: &str, command: Command, on_failure: OnStoreFailure) -> Request {
+        let key = Key::new(&Namespace::parse("a").expect("good"), id).expect("good");
+        Request { key, command, on_failure }
+    }
+
+    fn claim() -> Command {
+        Command::Claim(Claim {
+            token: Token::from_bits([1; 16]),
+            processing_ttl: ProcessingTtl::new(std::time::Duration::from_secs(60)).expect("good"),
+            retention: ConfirmedTtl::MAX,
+            fingerprint: None,
+            owner: None,
+        })
+    }
+
+    fn confirm() -> Command {
+        Command::Confirm(Confirm { token: None, confirmed_ttl: ConfirmedTtl::MAX, result: None })
+    }
+
+    fn healthy(dir: &std::path::Path) -> Healthy {
+        let engine = Arc::new(Engine::open(dir, 1 << 20, false).expect("it opens"));
+        let shared = Arc::new(Shared::new(Arc::new(Metrics::new()), None, Numbers::after(0)));
+        Healthy::new(engine, shared, SyncMode::Always, 0)
+    }
+
+    /// In a closed namespace a damaged record blocked its key for ever: even forgetting it was refused.
+    #[test]
+    fn a_damaged_record_can_be_confirmed_and_forgotten_in_a_closed_namespace() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut healthy = healthy(dir.path());
+        for (id, command) in [("k-1", Command::Forget), ("k-2", confirm())] {
+            let spoiled = request(id, claim(), OnStoreFailure::Closed);
+            healthy.engine.spoil(&spoiled.key);
+            let mut desk = healthy.desk(NOW);
+            assert_eq!(desk.command(&spoiled).expect("it goes on"), Err(Fault::Damaged));
+            let before = desk.healthy.shared.numbers.last();
+            let answer = desk.command(&request(id, command, OnStoreFailure::Closed)).expect("it goes on");
+            assert_eq!(answer.expect("it is answered").degraded, Some(Fault::Damaged));
+            assert!(desk.healthy.shared.numbers.last() > before, "it has a number, and so a sync");
+            let again = desk.command(&spoiled).expect("it goes on").expect("it is answered");
+            assert_eq!(again.degraded, None);
+        }
+    }
+
+    /// A record that could not be read counted as absent: when the database came back the key was removed.
+    #[test]
+    fn what_could_not_be_read_is_not_written_back_as_absent() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut healthy = healthy(dir.path());
+        let spoiled = request("k", confirm(), OnStoreFailure::Open);
+        healthy.engine.spoil(&spoiled.key);
+        let mut desk = healthy.desk(NOW);
+        desk.command(&spoiled).expect("it goes on").expect("it is answered");
+        desk.command(&spoiled).expect("it goes on").expect("it is answered");
+        desk.command(&request("new", claim(), OnStoreFailure::Open)).expect("it goes on").expect("it is answered");
+        let (guard, _) = healthy.give_up();
+        assert_eq!(guard.entry(&spoiled.key), None);
+        assert_eq!(guard.entries().len(), 1, "the claim that nobody was told of is undone");
     }
 }

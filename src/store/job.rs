@@ -49,7 +49,8 @@ pub(super) trait Desk {
     fn sweep(&mut self, key: &Key) -> Result<bool, Self::Failure>;
 }
 
-/// One entry of the queue. The reply waits in the job until what it speaks of is synced.
+/// One entry of the queue. The reply waits in the job until what it speaks of is synced, or written with
+/// `sync = "interval"`.
 #[derive(Debug)]
 pub(super) enum Job {
     One {
@@ -68,7 +69,7 @@ pub(super) enum Job {
         reply: Option<Result<Reading, Fault>>,
         to: oneshot::Sender<Result<Reading, Fault>>,
     },
-    /// Answered once all that was written before is synced.
+    /// Answered once all that was written before may be told.
     Barrier {
         to: oneshot::Sender<()>,
     },
@@ -97,6 +98,16 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    /// How many keys have to be looked at for it.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::One { .. } | Self::Read { .. } => 1,
+            Self::Batch { requests, .. } => requests.len(),
+            Self::Barrier { .. } => 0,
+            Self::Sweep { keys, .. } => keys.len(),
+        }
     }
 
     /// Sends the reply. A caller that has gone does not need it.

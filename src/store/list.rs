@@ -3,6 +3,7 @@
 use super::engine::EngineError;
 use super::fault::Fault;
 use super::shared::Shared;
+use crate::chain::Chain;
 use crate::claim::{Key, Namespace, Record, Standing, Timestamp};
 
 /// Records that one step of a walk looks at, at most: some milliseconds.
@@ -19,6 +20,14 @@ pub struct Selection {
     pub after: Option<Key>,
     /// So many at most.
     pub limit: usize,
+}
+
+impl Selection {
+    /// Whether a record is of the state that is wanted, at `now`.
+    pub(super) fn wants(&self, record: &Record, now: Timestamp) -> bool {
+        let state = StateName::of(record, now);
+        state.is_some() && (self.state.is_none() || self.state == state)
+    }
 }
 
 /// The states that a record can be seen in.
@@ -71,26 +80,32 @@ pub struct Page {
 pub(super) fn page(shared: &Shared, selection: &Selection, now: Timestamp) -> Result<Page, Fault> {
     let prefix = selection.namespace.as_ref().map(Key::prefix).unwrap_or_default();
     let walked = shared.borrow(|engine| -> Result<Page, EngineError> {
-        let mut page = Page::default();
+        let (mut page, mut damaged) = (Page::default(), None);
         for (looked_at, item) in engine.scan(prefix.as_bytes(), selection.after.as_ref()).enumerate() {
             let (key, record) = item?;
-            let state = StateName::of(&record, now);
-            let wanted = state.is_some() && (selection.state.is_none() || selection.state == state);
             let last = key.clone();
-            if wanted {
-                page.records.push((key, record));
+            match record {
+                Ok(record) if selection.wants(&record, now) => page.records.push((key, record)),
+                Ok(_) => {}
+                // A page without it is of more use than none; whoever asks for the key is told.
+                Err(damage) => {
+                    damaged.get_or_insert((key, damage));
+                }
             }
             if page.records.len() >= selection.limit || looked_at + 1 >= STEP_RECORDS {
                 page.next = Some(last);
                 break;
             }
         }
+        if let Some((key, damage)) = damaged {
+            tracing::error!(key = ?key, error = %Chain(&damage), "a list leaves out what cannot be read, this key first");
+        }
         Ok(page)
     });
     match walked {
         Some(Ok(page)) => Ok(page),
         Some(Err(error)) => Err(error.fault()),
-        None => Err(Fault::Closed),
+        None => Err(shared.not_lent()),
     }
 }
 
@@ -115,18 +130,15 @@ pub(super) fn sweep_step(
     let walked = shared.borrow(|engine| -> Result<SweepStep, EngineError> {
         let mut step = SweepStep::default();
         for (looked_at, item) in engine.scan(b"", after).enumerate() {
-            let (key, record) = match item {
-                Ok(pair) => pair,
-                // It counts as nothing here; whoever asks for it is told.
-                Err(EngineError::Damaged(_)) => continue,
-                Err(error) => return Err(error),
-            };
+            let (key, record) = item?;
             if looked_at + 1 >= limit {
                 step.next = Some(key.clone());
             }
-            match StateName::of(&record, now) {
-                None => step.gone.push(key),
-                Some(state) => step.counts[state as usize] += 1,
+            match record.map(|record| StateName::of(&record, now)) {
+                Ok(None) => step.gone.push(key),
+                Ok(Some(state)) => step.counts[state as usize] += 1,
+                // It counts as nothing here; whoever asks for it is told.
+                Err(_) => {}
             }
             if step.next.is_some() {
                 break;
@@ -137,6 +149,38 @@ pub(super) fn sweep_step(
     match walked {
         Some(Ok(step)) => Ok(step),
         Some(Err(error)) => Err(error.fault()),
-        None => Err(Fault::Closed),
+        None => Err(shared.not_lent()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::claim::Free;
+    use crate::metrics::Metrics;
+    use crate::store::engine::Engine;
+    use crate::store::numbers::Numbers;
+
+    /// One value that cannot be read made every list fail that came to its page.
+    #[test]
+    fn a_damaged_record_is_left_out_and_the_walk_goes_on_after_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let engine = Arc::new(Engine::open(dir.path(), 1 << 20, false).expect("it opens"));
+        let key = |id: &str| Key::new(&Namespace::parse("a").expect("good"), id).expect("good");
+        let (now, later) = (Timestamp::from_millis(1), Timestamp::from_millis(2));
+        for id in ["k-1", "k-3"] {
+            engine.write(&key(id), Some(&Record::Free(Free { attempt: 1, expires_at: later }))).expect("written");
+        }
+        engine.spoil(&key("k-2"));
+        let shared = Shared::new(Arc::new(Metrics::new()), None, Numbers::after(0));
+        shared.lend(Some(engine));
+        let selection = Selection { limit: 10, ..Selection::default() };
+        let page = page(&shared, &selection, now).expect("a page");
+        let keys: Vec<_> = page.records.into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, [key("k-1"), key("k-3")]);
+        let step = sweep_step(&shared, None, 2, now).expect("a step");
+        assert_eq!((step.counts, step.next), ([0, 1, 0], Some(key("k-2"))), "it is looked at like any other");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Everything that must survive lies in one directory ([`directory`]); the records are in sled ([`engine`]), one a key, with
 //! no second index that could disagree. All writes go through one commit thread ([`commit`]), which takes what has gathered
-//! in its queue as one group: decided, written, synced once, answered. Walks over the records ([`list`]) do not pass
-//! through it and never hold it up.
+//! in its queue as one group: decided, written, synced once, answered; with `sync = "interval"` synced once a second, after
+//! the answers. Walks over the records ([`list`]) do not pass through it and never hold it up.
 //!
 //! sled and bincode are mentioned in this folder and nowhere else. What sled 0.34.7 cannot do, and what is done about it:
 //! its flush does not sync ([`durable`]); after a failed write nothing may be written through it ([`outage`]); it drops a
@@ -20,9 +20,11 @@ mod fault;
 mod guard;
 mod healthy;
 mod job;
+mod known;
 mod last_resort;
 mod list;
 mod mark;
+mod numbers;
 mod opening;
 mod original;
 mod outage;
@@ -65,13 +67,18 @@ pub struct Space {
     pub free_bytes: u64,
 }
 
+/// The store's end was not in order; the log says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the store could not be closed in order")]
+pub struct NotClosed;
+
 /// An open store. Dropped without [`Store::close`], it ends some time later, and nobody can wait for it.
 #[derive(Debug)]
 pub struct Store {
     shared: Arc<Shared>,
     clock: Clock,
     settings: StoreSettings,
-    ended: watch::Receiver<bool>,
+    ended: watch::Receiver<Option<Result<(), NotClosed>>>,
     last_resort: LastResort,
 }
 
@@ -89,20 +96,17 @@ impl Store {
         real_sync: bool,
         metrics: Arc<Metrics>,
     ) -> Result<Self, OpenError> {
-        let dir = settings.dir.clone();
         let committer = opening::open(settings.clone(), source, real_sync, metrics)?;
         let (shared, clock) = (Arc::clone(&committer.shared), committer.clock.clone());
-        let (end, ended) = watch::channel(false);
+        let (end, ended) = watch::channel(None);
         let run = move || {
-            if let Err(broken) = committer.run() {
-                tracing::error!(error = %Chain(&broken), "the store cannot go on; nothing more is answered");
+            let ended = committer.run();
+            if let Err(broken) = &ended {
+                tracing::error!(error = %Chain(broken), "the store did not end in order; nothing more is answered");
             }
-            drop(end);
+            end.send_replace(Some(ended.map_err(|_told| NotClosed)));
         };
-        thread::Builder::new()
-            .name("commit".into())
-            .spawn(run)
-            .map_err(|source| OpenError::Directory { path: dir, source })?;
+        thread::Builder::new().name("commit".into()).spawn(run).map_err(OpenError::Thread)?;
         Ok(Self { shared, clock, settings, ended, last_resort: LastResort::new() })
     }
 
@@ -112,7 +116,7 @@ impl Store {
         &self.clock
     }
 
-    /// Decides a command; the answer comes when what it speaks of is synced.
+    /// Decides a command; the answer comes when what it speaks of is synced, or written with `sync = "interval"`.
     ///
     /// # Errors
     /// The fault of the store, where the request does not let it be answered from memory.
@@ -138,7 +142,7 @@ impl Store {
         }
     }
 
-    /// Reads the record of a key; what it says is synced.
+    /// Reads the record of a key; what it says is as safe as an answer to a command.
     ///
     /// # Errors
     /// The fault of the store.
@@ -147,12 +151,13 @@ impl Store {
         self.ask(Job::Read { key, reply: None, to }, from).await?
     }
 
-    /// Reads a page of records; what it says is synced.
+    /// Reads a page of records; what it says is as safe as an answer to a command. What cannot be read is left out.
     ///
     /// # Errors
     /// The fault of the store.
     pub async fn list(&self, selection: Selection) -> Result<Page, Fault> {
         let now = self.clock.now();
+        let wanted = selection.clone();
         let mut page = self.walk(move |shared| list::page(shared, &selection, now)).await?;
         self.barrier().await?;
         if self.fault().is_some() {
@@ -160,6 +165,7 @@ impl Store {
             let records = std::mem::take(&mut page.records);
             for (key, _) in records {
                 let record = self.read(key.clone()).await?.record;
+                let record = record.filter(|record| wanted.wants(record, now));
                 page.records.extend(record.map(|record| (key, record)));
             }
         }
@@ -189,12 +195,6 @@ impl Store {
     pub fn fault(&self) -> Option<Fault> {
         let told = *self.shared.health.borrow();
         told.or_else(|| (self.busy_for() > self.settings.commit_deadline).then_some(Fault::CommitDeadline))
-    }
-
-    /// The store's state, to be watched.
-    #[must_use]
-    pub fn health(&self) -> watch::Receiver<Option<Fault>> {
-        self.shared.health.subscribe()
     }
 
     /// How long the commit thread has been busy with one round.
@@ -228,18 +228,30 @@ impl Store {
 
     /// Waits for the end of the commit thread: never, unless the store was closed or has lost records.
     pub async fn ended(&self) {
-        // The sender says nothing; it goes when the thread does.
-        let mut ended = self.ended.clone();
-        let _closed = ended.wait_for(|ended| *ended).await;
+        let _how = self.ending().await;
     }
 
     /// Commits what is in the queue, syncs, and closes the database. Returns when all of it is done.
-    pub async fn close(&self) {
+    ///
+    /// # Errors
+    /// Where it could not be: what was answered for and marked as degraded may be lost. The log says why.
+    pub async fn close(&self) -> Result<(), NotClosed> {
         self.shared.queue.close();
-        self.ended().await;
+        self.ending().await
+    }
+
+    async fn ending(&self) -> Result<(), NotClosed> {
+        let mut ended = self.ended.clone();
+        // A thread that panicked says nothing; its sender goes with it.
+        let ending = ended.wait_for(Option::is_some).await.map_err(|_| NotClosed)?;
+        ending.unwrap_or(Err(NotClosed))
     }
 
     async fn answer_overdue(&self, requests: Vec<Request>, fault: Fault) -> Vec<Reply> {
+        // Not a fault that passes: what is decided now could never be written, and nobody would remember it.
+        if fault == Fault::Closed {
+            return requests.iter().map(|_| Err(fault)).collect();
+        }
         self.last_resort.answer(&self.shared, requests, fault, self.clock.now()).await
     }
 

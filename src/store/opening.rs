@@ -11,6 +11,7 @@ use super::fault::Fault;
 use super::guard::Guard;
 use super::healthy::Healthy;
 use super::mark::{self, Mark, MarkError};
+use super::numbers::Numbers;
 use super::original::{self, Original};
 use super::outage::Outage;
 use super::settings::StoreSettings;
@@ -45,8 +46,10 @@ pub(super) fn open(
     let sequence = if mark.clean { found } else { found.max(mark.numbered_from) + UNCLEAN_JUMP };
     let engine = Arc::new(engine);
     let begun = Mark { sequence: found, numbered_from: sequence, clean: false, anchor: clock.anchor() };
+    // A process that was killed may have left records in the kernel's memory only, and a mark must not speak of those.
+    let synced = if mark.clean { Ok(()) } else { directory.sync_records() };
     // What is there can be read; the commit thread tries to come back from here as from any other fault.
-    let fault = mark::write(directory.path(), &begun).err().map(|error| {
+    let fault = synced.and_then(|()| mark::write(directory.path(), &begun)).err().map(|error| {
         let fault = Fault::of_io(&error);
         tracing::error!(fault = %fault, error = %Chain(&error), "the store cannot be written to");
         fault
@@ -54,7 +57,7 @@ pub(super) fn open(
     if let Err(error) = directory.keep_reserve() {
         tracing::warn!(error = %error, "no reserve for a full disk could be made");
     }
-    let shared = Arc::new(Shared::new(metrics, fault));
+    let shared = Arc::new(Shared::new(metrics, fault, Numbers::after(sequence)));
     shared.lend(Some(Arc::clone(&engine)));
     let state = match fault {
         None => State::Healthy(Healthy::new(engine, Arc::clone(&shared), settings.sync, found)),
@@ -67,7 +70,6 @@ pub(super) fn open(
         real_sync,
         clock,
         numbered_from: sequence,
-        sequence,
         written: found,
         synced: found,
         state,
@@ -86,11 +88,15 @@ fn open_guarded(
         None
     });
     let opened = open_engine(directory, settings, real_sync).and_then(|engine| {
-        let found = engine.sequence().map_err(|error| engine_error(directory, error))?;
-        if found >= mark.sequence {
-            return Ok((engine, found));
+        let refused = match engine.sequence() {
+            Ok(found) if found >= mark.sequence => return Ok((engine, found)),
+            Ok(found) => OpenError::LostTail { file: directory.records(), found, expected: mark.sequence },
+            Err(error) => engine_error(directory, error),
+        };
+        if let Err(error) = Engine::close(Arc::new(engine)) {
+            tracing::debug!(error = %Chain(&error), "the refused records could not be closed");
         }
-        Err(OpenError::LostTail { file: directory.records(), found, expected: mark.sequence })
+        Err(refused)
     });
     match (&opened, original) {
         (Ok(_), _) => {
@@ -103,7 +109,8 @@ fn open_guarded(
             Err(error) => tracing::error!(error = %error, "records.before holds the records as they were"),
         },
         (Err(OpenError::Damaged { .. } | OpenError::LostTail { .. }), None) => tracing::warn!(
-            "there was no room for a copy of the records; opening may have changed them, so copy them before you go on"
+            "no copy of the records was made, for want of room, for their size, or because one of an earlier start is there; \
+             opening may have changed them, so copy them before you go on"
         ),
         (Err(_), None) => {}
     }
@@ -127,7 +134,7 @@ fn make(directory: &Directory, settings: &StoreSettings, real_sync: bool, source
 }
 
 fn read_mark(dir: &Path) -> Result<Mark, OpenError> {
-    let file = dir.join("mark");
+    let file = dir.join(mark::FILE);
     mark::read(dir).map_err(|error| match error {
         MarkError::Read(error) if error.kind() == std::io::ErrorKind::NotFound => OpenError::Missing { file },
         MarkError::Read(source) => OpenError::Directory { path: file, source },

@@ -1,18 +1,24 @@
 //! The records as they were before this start.
 //!
 //! sled mends while it opens: it cuts off what it cannot read, overwrites whole segments, drops files. Where the store then
-//! turns out to be damaged, what a salvage could have read would be gone. So the records are copied first (a file system
+//! turns out to be damaged, what could still have been read of it would be gone. So the records are copied first (a file system
 //! that can share blocks does it at once), opened, and put back if the start is refused.
 //!
 //! On disk: `records.copy/` while it is made, `records.before/` once it is whole, `records.old/` while something is thrown
-//! away. The copy goes before anything is answered, so one that is found at a start misses nothing. It is not synced: after
-//! a loss of power it may be worth less than the records, so a copy of an earlier start is never put back over them.
+//! away. The copy goes before anything is answered, so one that is found at a start misses nothing. It is synced only when it
+//! is put back: after a loss of power it may be worth less than the records, so a copy of an earlier start is never put back
+//! over them.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::directory::{disk_bytes, free_bytes};
+use super::directory::{RECORDS, disk_bytes, free_bytes, sync_all};
+use super::mark::sync_dir;
+
+const COPY: &str = "records.copy";
+const BEFORE: &str = "records.before";
+const OLD: &str = "records.old";
 
 /// Copied at most: a few seconds on a slow disk.
 const MAX_BYTES: u64 = 1 << 30;
@@ -28,10 +34,10 @@ pub(super) struct Original {
 impl Original {
     /// Copies the records of a store; `None` where there is no room for it, or one is there from a start that was cut off.
     pub(super) fn keep(dir: &Path) -> io::Result<Option<Self>> {
-        for leftover in ["records.copy", "records.old"] {
+        for leftover in [COPY, OLD] {
             remove(&dir.join(leftover))?;
         }
-        let (records, copy, before) = (dir.join("records"), dir.join("records.copy"), dir.join("records.before"));
+        let (records, copy, before) = (dir.join(RECORDS), dir.join(COPY), dir.join(BEFORE));
         let bytes = disk_bytes(&records)?;
         if before.exists() || bytes > MAX_BYTES || free_bytes(dir)? < bytes + HEADROOM_BYTES {
             return Ok(None);
@@ -42,25 +48,31 @@ impl Original {
 
     /// Puts the copy back in place of what has been opened.
     pub(super) fn put_back(self) -> io::Result<()> {
-        let (records, old) = (self.dir.join("records"), self.dir.join("records.old"));
+        let (records, old) = (self.dir.join(RECORDS), self.dir.join(OLD));
+        let before = self.dir.join(BEFORE);
+        // What it replaces is synced, so it has to be before that goes.
+        sync_all(&before)?;
         fs::rename(&records, &old)?;
-        fs::rename(self.dir.join("records.before"), &records)?;
+        fs::rename(before, &records)?;
+        sync_dir(&self.dir)?;
         remove(&old)
     }
 }
 
 /// Finishes what a start was doing when it was cut off while it put the copy back.
 pub(super) fn finish_putting_back(dir: &Path) -> io::Result<()> {
-    let (records, before) = (dir.join("records"), dir.join("records.before"));
+    let (records, before) = (dir.join(RECORDS), dir.join(BEFORE));
     if records.exists() || !before.exists() {
         return Ok(());
     }
-    fs::rename(before, records)
+    // It was synced before the records went.
+    fs::rename(before, records)?;
+    sync_dir(dir)
 }
 
 /// Drops the copy: the records are sound.
 pub(super) fn drop_copy(dir: &Path) -> io::Result<()> {
-    let (before, old) = (dir.join("records.before"), dir.join("records.old"));
+    let (before, old) = (dir.join(BEFORE), dir.join(OLD));
     // Under another name first: half a copy must never be taken for one.
     match fs::rename(before, &old) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -12,9 +12,11 @@ use super::engine::Engine;
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
+use super::known::Known;
+use super::numbers::Numbers;
 use super::recall::Recall;
 use super::settings::OnStoreFailure;
-use crate::claim::{Change, Command, Key, Moment, Record, Timestamp, decide};
+use crate::claim::{Change, Command, Key, Moment, Timestamp, decide};
 
 /// The first try to come back, in milliseconds after the failure; each further one waits twice as long.
 const FIRST_RETRY_MS: u64 = 250;
@@ -58,11 +60,11 @@ impl Outage {
         self.retry_at.since(now)
     }
 
-    /// Closes the failed database, and keeps in mind what it holds: opening may fail, and go on failing.
-    pub(super) fn close_reader(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            self.recall.add(&reader, self.since);
-        }
+    /// Hands the failed database over to be closed, and keeps in mind what it holds: opening may fail, and go on failing.
+    pub(super) fn close_reader(&mut self) -> Option<Arc<Engine>> {
+        let reader = self.reader.take()?;
+        self.recall.add(&reader, self.since);
+        Some(reader)
     }
 
     /// Puts off the next try.
@@ -77,20 +79,20 @@ impl Outage {
     }
 
     /// The desk for one group.
-    pub(super) fn desk<'a>(&'a mut self, now: Timestamp, sequence: &'a mut u64) -> OutageDesk<'a> {
-        OutageDesk { outage: self, now, sequence }
+    pub(super) fn desk<'a>(&'a mut self, now: Timestamp, numbers: &'a Numbers) -> OutageDesk<'a> {
+        OutageDesk { outage: self, now, numbers }
     }
 
-    fn record(&self, key: &Key) -> Option<Record> {
+    fn known(&self, key: &Key) -> Known {
         match self.guard.entry(key) {
-            Some(known) => known.cloned(),
-            // What cannot be read is not known; the answer says that it is degraded.
+            Some(known) => Known::Record(known.cloned()),
             // What was read out first is as good as it gets: a database that was opened and could not be written to may have
             // lost its way, and the guard knows all that has changed since.
-            None => self.recall.read(key).or_else(|| {
-                let reader = self.reader.as_ref()?;
-                reader.read(key).ok().flatten()
-            }),
+            None => match (self.recall.read(key), &self.reader) {
+                (Some(record), _) => Known::Record(Some(record)),
+                (None, Some(reader)) => reader.read(key).into(),
+                (None, None) => Known::Nothing,
+            },
         }
     }
 }
@@ -98,7 +100,7 @@ impl Outage {
 pub(super) struct OutageDesk<'a> {
     outage: &'a mut Outage,
     now: Timestamp,
-    sequence: &'a mut u64,
+    numbers: &'a Numbers,
 }
 
 impl Desk for OutageDesk<'_> {
@@ -106,27 +108,43 @@ impl Desk for OutageDesk<'_> {
 
     fn command(&mut self, request: &Request) -> Result<Reply, Infallible> {
         let fault = self.outage.fault;
-        let record = self.outage.record(&request.key);
-        let moment = Moment { now: self.now, sequence: *self.sequence + 1 };
-        let decision = decide(record.as_ref(), &request.command, moment);
+        let (record, blind) = match self.outage.known(&request.key) {
+            Known::Record(record) => (record, false),
+            // What cannot be read can still be claimed where the caller says so: the answer tells that it is degraded, and
+            // a key that turns out to be done stays done.
+            Known::Nothing => (None, true),
+        };
+        let open = request.on_failure == OnStoreFailure::Open;
+        let finishes = matches!(request.command, Command::Confirm(_) | Command::Release { .. });
+        if blind && (!open || matches!(request.command, Command::Forget)) && !finishes {
+            return Ok(Err(fault));
+        }
+        let number = self.numbers.draw();
+        let decision = decide(record.as_ref(), &request.command, Moment { now: self.now, sequence: number });
         let answer = Answer { outcome: decision.outcome, degraded: Some(fault) };
         let next = match decision.change {
-            Change::Keep => return Ok(Ok(answer)),
+            Change::Keep => {
+                self.numbers.give_back(number);
+                return Ok(if blind && !open { Err(fault) } else { Ok(answer) });
+            }
             Change::Put(record) => Some(record),
             Change::Remove => None,
         };
-        let finishes = matches!(request.command, Command::Confirm(_) | Command::Release { .. });
-        let open = request.on_failure == OnStoreFailure::Open;
         if open || finishes {
-            *self.sequence += 1;
             // A guard full of held claims cannot remember one more: the answer stands, degraded and unguarded.
-            let _remembered = self.outage.guard.remember(&request.key, next);
+            let _remembered = match blind {
+                true => self.outage.guard.remember_blindly(&request.key, next, self.now),
+                false => self.outage.guard.remember(&request.key, next, self.now),
+            };
         }
         Ok(if open { Ok(answer) } else { Err(fault) })
     }
 
     fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, Infallible> {
-        Ok(Ok(Reading { record: self.outage.record(key), degraded: Some(self.outage.fault) }))
+        Ok(match self.outage.known(key) {
+            Known::Record(record) => Ok(Reading { record, degraded: Some(self.outage.fault) }),
+            Known::Nothing => Err(self.outage.fault),
+        })
     }
 
     fn sweep(&mut self, _key: &Key) -> Result<bool, Infallible> {

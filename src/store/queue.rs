@@ -1,8 +1,10 @@
 //! The commit queue: many callers in, one thread out, a whole group at a time.
 //!
 //! A plain lock beats a channel here: a push is one short critical section, and the commit thread takes everything that
-//! has gathered while it synced by swapping one vector. The queue needs no bound of its own, because every job belongs to
-//! a connection, and those are bounded.
+//! has gathered while it synced by swapping one vector. The queue needs no bound of its own. Almost every job belongs
+//! to a connection or to an attempt at an event, which wait for it and are bounded. A job whose caller has given up stays
+//! in it, and the caller may come back with another; that is bounded by time alone, because a round that hangs for two
+//! commit deadlines ends the process.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::engine::{Engine, EngineError};
+use super::engine::Engine;
 use super::record;
 use crate::claim::{Key, Record, Timestamp};
 
@@ -25,10 +25,10 @@ impl Recall {
     pub(super) fn add(&mut self, engine: &Engine, now: Timestamp) {
         for item in engine.scan(b"", None) {
             let (key, record) = match item {
-                Ok((_, record)) if record.is_gone(now) => continue,
+                Ok((_, Ok(record))) if record.is_gone(now) => continue,
                 Ok((key, _)) if self.values.contains_key(key.as_bytes()) => continue,
-                Ok(pair) => pair,
-                Err(EngineError::Damaged(_)) => continue,
+                Ok((key, Ok(record))) => (key, record),
+                Ok((_, Err(_))) => continue,
                 Err(_) => break,
             };
             let value = record::encode(&record);

@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::healthy::Healthy;
 use super::outage::Outage;
 use crate::chain::Chain;
-use crate::claim::Timestamp;
+use crate::claim::{Record, Timestamp};
 
 /// A store that fails again within this time after it came back was not well: a nearly full disk takes a few commits.
 const RELAPSE: Duration = Duration::from_secs(10);
@@ -23,51 +23,54 @@ const RELAPSE: Duration = Duration::from_secs(10);
 const PROBE_BYTES: usize = 1 << 20;
 
 impl Committer {
+    /// Gives the database up, if that has not been done.
     pub(super) fn fail(&mut self, error: &EngineError) {
+        let State::Healthy(healthy) = &mut self.state else {
+            return;
+        };
         let fault = error.fault();
         tracing::error!(fault = %fault, error = %Chain(error), "the store failed; answering from memory until it is back");
-        self.state = match std::mem::replace(&mut self.state, State::Changing) {
-            State::Healthy(healthy) => {
-                let held_out = healthy.since.elapsed();
-                let (guard, engine) = healthy.into_guard();
-                let mut outage = Outage::new(fault, guard, Some(engine), self.clock.now());
-                if held_out < RELAPSE {
-                    outage.relapse(fault, self.clock.now());
-                }
-                State::Outage(outage)
-            }
-            other => other,
-        };
+        // Told first: from here on nobody may take what this database says for what was answered for.
         self.shared.health.send_replace(Some(fault));
+        let held_out = healthy.since.elapsed();
+        let (guard, engine) = healthy.give_up();
+        let now = self.clock.now();
+        let mut outage = Outage::new(fault, guard, Some(engine), now);
+        if held_out < RELAPSE {
+            outage.relapse(fault, now);
+        }
+        self.state = State::Outage(outage);
     }
 
     /// Tries to come back, if the disk takes writes again.
-    pub(super) fn recover(&mut self, now: Timestamp) -> Result<(), Unrecoverable> {
+    pub(super) fn recover(&mut self) -> Result<(), Unrecoverable> {
         let State::Outage(outage) = &mut self.state else {
             return Ok(());
         };
         if let Err(error) = self.directory.probe(PROBE_BYTES) {
-            outage.back_off(Fault::of_io(&error), now);
+            outage.back_off(Fault::of_io(&error), self.clock.now());
             self.shared.health.send_replace(Some(outage.fault));
             return Ok(());
         }
-        match self.reopen() {
+        let failed = match self.reopen() {
             Ok(engine) => {
-                self.resume(engine, now);
-                Ok(())
+                self.resume(engine);
+                return Ok(());
             }
-            Err(Reopening::Over(unrecoverable)) => Err(unrecoverable),
+            Err(Reopening::Over(unrecoverable)) => return Err(unrecoverable),
             // What is left of it may hold on to its lock, and a new process begins with nothing left over.
-            Err(Reopening::Failed(error @ EngineError::Panicked(_))) => Err(Unrecoverable::Panicked(error)),
-            Err(Reopening::Failed(error)) => {
-                let State::Outage(outage) = &mut self.state else {
-                    return Ok(());
-                };
-                outage.relapse(error.fault(), now);
-                tracing::warn!(error = %Chain(&error), "the store cannot be opened again yet");
-                Ok(())
-            }
+            Err(Reopening::Failed(error @ EngineError::Panicked(_))) => return Err(Unrecoverable::Panicked(error)),
+            Err(Reopening::Failed(error)) => error,
+        };
+        tracing::warn!(error = %Chain(&failed), "the store cannot be opened again yet");
+        if let State::Outage(outage) = &mut self.state {
+            // Lists walk over what there is, as they did before the try.
+            self.shared.lend(outage.reader.clone());
+            // Counted from the end of the try, which may have read the whole log.
+            outage.relapse(failed.fault(), self.clock.now());
+            self.shared.health.send_replace(Some(outage.fault));
         }
+        Ok(())
     }
 
     /// Closes the failed database, makes sure of its files, opens it anew and writes back what was decided meanwhile.
@@ -75,14 +78,18 @@ impl Committer {
         let State::Outage(outage) = &mut self.state else {
             return Err(Reopening::Failed(EngineError::NotOpen));
         };
-        outage.close_reader();
-        self.shared.lend(None);
+        let lent = self.shared.lend(None);
+        let reader = outage.close_reader();
+        // One after the other: whichever comes last closes it.
+        for engine in [lent, reader].into_iter().flatten() {
+            Engine::close(engine)?;
+        }
         if let Err(error) = self.directory.release_reserve() {
             tracing::debug!(error = %error, "the reserve could not be given back");
         }
         let shared = Arc::clone(&self.shared);
         // As long as it gets on it does not hang.
-        let rewritten = self.directory.rewrite_records(|| shared.pulse.begin());
+        let rewritten = self.directory.rewrite_records(|| shared.pulse.go_on());
         rewritten.map_err(EngineError::Sync)?;
         let engine = Arc::new(Engine::open(&self.directory.records(), self.settings.cache_bytes, self.real_sync)?);
         // Whatever happens next, it can be read.
@@ -91,27 +98,43 @@ impl Committer {
         if found < self.synced {
             return Err(Reopening::Over(Unrecoverable::Lost { found, expected: self.synced }));
         }
-        for (key, record) in outage.guard.entries() {
-            engine.write(key, record)?;
-        }
+        write_back(&engine, outage, self.clock.now())?;
         // Never below what the database has: a commit that failed may have got there all the same.
-        self.sequence = self.sequence.max(found) + 1;
-        engine.write_sequence(self.sequence)?;
+        self.shared.numbers.pass(found);
+        let sequence = self.shared.numbers.draw();
+        engine.write_sequence(sequence)?;
         engine.flush()?;
-        (self.written, self.synced) = (self.sequence, self.sequence);
+        (self.written, self.synced) = (sequence, sequence);
         Ok(engine)
     }
 
-    fn resume(&mut self, engine: Arc<Engine>, now: Timestamp) {
-        self.shared.lend(Some(Arc::clone(&engine)));
-        let shared = Arc::clone(&self.shared);
-        let healthy = State::Healthy(Healthy::new(engine, shared, self.settings.sync, 0));
-        if let State::Outage(outage) = std::mem::replace(&mut self.state, healthy) {
-            let (down_ms, written_back) = (now.since(outage.since).as_millis(), outage.guard.entries().len());
-            tracing::info!(down_ms, written_back, "the store is back");
+    fn resume(&mut self, engine: Arc<Engine>) {
+        if let State::Outage(outage) = &self.state {
+            let down_ms = self.clock.now().since(outage.since).as_millis();
+            tracing::info!(down_ms, written_back = outage.guard.entries().len(), "the store is back");
         }
+        let _none_was_lent = self.shared.lend(Some(Arc::clone(&engine)));
+        let shared = Arc::clone(&self.shared);
+        self.state = State::Healthy(Healthy::new(engine, shared, self.settings.sync, 0));
         self.shared.health.send_replace(None);
     }
+}
+
+/// Writes what was decided meanwhile. What was decided while nothing was known of its key gives way to a record that says
+/// that the key is done, and to one that still cannot be read.
+fn write_back(engine: &Engine, outage: &Outage, now: Timestamp) -> Result<(), EngineError> {
+    for (key, record, blind) in outage.guard.entries() {
+        if blind && !matches!(record, Some(Record::Done(_))) {
+            match engine.read(key) {
+                Ok(Some(there @ Record::Done(_))) if !there.is_gone(now) => continue,
+                Ok(_) => {}
+                Err(EngineError::Damaged(_)) => continue,
+                Err(error) => return Err(error),
+            }
+        }
+        engine.write(key, record)?;
+    }
+    Ok(())
 }
 
 /// Why nothing more may be answered.
@@ -119,8 +142,10 @@ impl Committer {
 pub(super) enum Unrecoverable {
     #[error("the store came back at commit {found}, but commit {expected} was acknowledged")]
     Lost { found: u64, expected: u64 },
-    #[error("the store broke down while it was opened again")]
+    #[error("the store broke down while it was opened or closed")]
     Panicked(#[source] EngineError),
+    #[error("the store could not be closed in order; what was answered from memory only is lost")]
+    NotClosed(#[source] EngineError),
 }
 
 enum Reopening {
@@ -131,5 +156,44 @@ enum Reopening {
 impl From<EngineError> for Reopening {
     fn from(error: EngineError) -> Self {
         Self::Failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::{ConfirmedTtl, Done, Free, Key, Namespace};
+    use crate::store::guard::Guard;
+
+    /// A claim that was granted because nothing could be read was written over the record that said that the key was done.
+    #[test]
+    fn what_was_decided_blindly_gives_way_to_a_key_that_is_done() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let engine = Engine::open(dir.path(), 1 << 20, false).expect("it opens");
+        let (now, later) = (Timestamp::from_millis(1_000), Timestamp::from_millis(1_000).plus(ConfirmedTtl::MAX));
+        let free = Record::Free(Free { attempt: 2, expires_at: later });
+        let done = |attempt, expires_at| {
+            let (fingerprint, owner, result) = (None, None, None);
+            Record::Done(Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result })
+        };
+        let cases = [
+            ("done", Some(done(1, later)), free.clone(), Some(done(1, later))),
+            ("gone", Some(done(1, now)), free.clone(), Some(free.clone())),
+            ("absent", None, free.clone(), Some(free.clone())),
+            ("confirmed", Some(done(1, later)), done(2, later), Some(done(2, later))),
+        ];
+        let key = |id: &str| Key::new(&Namespace::parse("a").expect("good"), id).expect("good");
+        let mut guard = Guard::new();
+        for (id, there, decided, _) in &cases {
+            engine.write(&key(id), there.as_ref()).expect("written");
+            assert!(guard.remember_blindly(&key(id), Some(decided.clone()), now));
+        }
+        engine.write(&key("known"), Some(&done(1, later))).expect("written");
+        assert!(guard.remember(&key("known"), Some(free.clone()), now));
+        write_back(&engine, &Outage::new(Fault::Io, guard, None, now), now).expect("written");
+        for (id, _, _, after) in &cases {
+            assert_eq!(&engine.read(&key(id)).expect("readable"), after, "{id}");
+        }
+        assert_eq!(engine.read(&key("known")).expect("readable"), Some(free));
     }
 }

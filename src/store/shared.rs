@@ -8,6 +8,8 @@ use tokio::sync::watch;
 
 use super::engine::Engine;
 use super::fault::Fault;
+use super::known::Known;
+use super::numbers::Numbers;
 use super::queue::Queue;
 use crate::claim::{Key, Record};
 use crate::metrics::Metrics;
@@ -16,49 +18,58 @@ use crate::metrics::Metrics;
 /// write, and read after a failure only.
 pub(super) type Records = Vec<(Key, Option<Record>)>;
 
+/// What keys had before they were written, in the order of the writes.
+pub(super) type Overwritten = Vec<(Key, Known)>;
+
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) queue: Queue,
     pub(super) pulse: Pulse,
+    pub(super) numbers: Numbers,
     /// Why the store is down; `None` while it is well.
     pub(super) health: watch::Sender<Option<Fault>>,
     pub(super) metrics: Arc<Metrics>,
     /// What the group under way has overwritten. The commit thread's, but for those whom it does not answer in time.
-    overwritten: Mutex<Records>,
+    overwritten: Mutex<Overwritten>,
     /// The database, for those who only walk over it. Closing it waits until nobody does.
     lent: RwLock<Option<Arc<Engine>>>,
 }
 
 impl Shared {
-    pub(super) fn new(metrics: Arc<Metrics>, fault: Option<Fault>) -> Self {
+    pub(super) fn new(metrics: Arc<Metrics>, fault: Option<Fault>, numbers: Numbers) -> Self {
         let (queue, pulse, lent) = (Queue::default(), Pulse::new(), RwLock::new(None));
         let overwritten = Mutex::default();
-        Self { queue, pulse, health: watch::Sender::new(fault), metrics, overwritten, lent }
+        Self { queue, pulse, numbers, health: watch::Sender::new(fault), metrics, overwritten, lent }
     }
 
     /// What the group under way has overwritten.
-    pub(super) fn overwritten(&self) -> MutexGuard<'_, Records> {
+    pub(super) fn overwritten(&self) -> MutexGuard<'_, Overwritten> {
         self.overwritten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was answered for of a key, read past the commit thread: nothing of the group under way.
-    pub(super) fn read_past_commits(&self, key: &Key) -> Option<Record> {
-        let now = || self.borrow(|engine| engine.read(key).ok().flatten()).flatten();
+    pub(super) fn read_past_commits(&self, key: &Key) -> Known {
+        let now = || self.borrow(|engine| Known::from(engine.read(key))).unwrap_or(Known::Nothing);
         let before = || {
             let overwritten = self.overwritten();
             let first = overwritten.iter().find(|(written, _)| written == key);
-            first.map(|(_, record)| record.clone())
+            first.map(|(_, known)| known.clone())
         };
         // Looked up again after the read: the next group may have begun to write meanwhile.
-        before().or_else(|| {
-            let record = now();
-            Some(before().unwrap_or(record))
-        })?
+        before().unwrap_or_else(|| {
+            let known = now();
+            before().unwrap_or(known)
+        })
     }
 
-    /// Lends the database out, or takes it back: then no walk is under way any more.
-    pub(super) fn lend(&self, engine: Option<Arc<Engine>>) {
-        *self.lent.write().unwrap_or_else(PoisonError::into_inner) = engine;
+    /// Lends the database out, or takes it back: then no walk is under way any more. Returns what was lent before.
+    pub(super) fn lend(&self, engine: Option<Arc<Engine>>) -> Option<Arc<Engine>> {
+        std::mem::replace(&mut *self.lent.write().unwrap_or_else(PoisonError::into_inner), engine)
+    }
+
+    /// Why nothing is lent: the store is being opened again, or has ended.
+    pub(super) fn not_lent(&self) -> Fault {
+        self.health.borrow().unwrap_or(Fault::Closed)
     }
 
     /// Lets a walk use the database.
@@ -67,25 +78,37 @@ impl Shared {
     }
 }
 
-/// Since when the commit thread has been busy with one round.
+/// Since when the commit thread has been busy with one round, and how many there were.
 #[derive(Debug)]
 pub(super) struct Pulse {
     start: Instant,
+    rounds: AtomicU64,
     /// Milliseconds after `start`, plus one; 0 while the thread waits for work.
     busy_since_ms: AtomicU64,
 }
 
 impl Pulse {
     fn new() -> Self {
-        Self { start: Instant::now(), busy_since_ms: AtomicU64::new(0) }
+        Self { start: Instant::now(), rounds: AtomicU64::new(0), busy_since_ms: AtomicU64::new(0) }
     }
 
     pub(super) fn begin(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        self.go_on();
+    }
+
+    /// The round under way is a long one, and does not hang.
+    pub(super) fn go_on(&self) {
         self.busy_since_ms.store(self.elapsed_ms() + 1, Ordering::Relaxed);
     }
 
     pub(super) fn end(&self) {
         self.busy_since_ms.store(0, Ordering::Relaxed);
+    }
+
+    /// The number of the round under way, or of the last one.
+    pub(super) fn round(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
     }
 
     /// How long the round under way has taken.

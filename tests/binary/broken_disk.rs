@@ -293,6 +293,26 @@ fn a_stop_does_not_wait_for_ever_for_a_commit_that_hangs() {
     before_stays(&mut broken.house.start().client(), false);
 }
 
+/// What was confirmed in the outage was lost at the stop, though the disk was back, and the exit said that all was well.
+#[test]
+fn a_stop_in_an_outage_writes_back_what_was_answered_if_the_disk_is_back() {
+    let Some(broken) = Broken::new() else { return };
+    let mut daemon = broken.house.start();
+    let mut client = daemon.client();
+    prepare(&mut client);
+    broken.fault(&format!("all {EIO}"));
+    until_degraded(&mut client);
+    assert_eq!(client.confirm("open", "late").status, 200);
+    broken.heal();
+    daemon.terminate();
+    let status = daemon.wait(Duration::from_secs(10));
+    assert_eq!(status.code(), Some(0), "{:#?}", daemon.log.lines());
+    let daemon = broken.house.start();
+    let mut client = daemon.client();
+    assert_eq!(client.claim("open", "late", &token(3), "1h").outcome(), "done");
+    before_stays(&mut client, false);
+}
+
 #[test]
 fn a_stop_while_the_disk_fails_ends_and_loses_nothing() {
     let Some(broken) = Broken::new() else { return };
@@ -300,8 +320,9 @@ fn a_stop_while_the_disk_fails_ends_and_loses_nothing() {
     prepare(&mut daemon.client());
     broken.fault(&format!("all {EIO}"));
     daemon.terminate();
-    daemon.wait(Duration::from_secs(10));
-    assert!(daemon.log.wait_for("could not be closed in order", Duration::ZERO), "{:#?}", daemon.log.lines());
+    let status = daemon.wait(Duration::from_secs(10));
+    assert_eq!(status.code(), Some(1), "who started it is told: {:#?}", daemon.log.lines());
+    assert!(daemon.log.wait_for("did not end in order", Duration::ZERO), "{:#?}", daemon.log.lines());
     broken.heal();
     before_stays(&mut broken.house.start().client(), false);
 }

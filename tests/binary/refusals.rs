@@ -207,7 +207,7 @@ fn a_database_cut_short_is_refused_and_left_as_it_was() {
         let end = sound.iter().rposition(|byte| *byte != 0).unwrap();
         for length in [0, 1, 100, end / 2, end - 100] {
             fs::write(&db, &sound[..length]).unwrap();
-            refused(&house, &["records", "salvage"]);
+            refused(&house, &["records", "backup"]);
         }
         fs::write(&db, sound).unwrap();
         starts_whole(&house);
@@ -240,7 +240,7 @@ fn a_flipped_bit_in_the_records_is_refused_or_harmless() {
                     Err(refused) => {
                         refusals += 1;
                         assert_eq!(refused.status.code(), Some(1), "{}", refused.text());
-                        assert!(refused.text().contains("salvage"), "{}", refused.text());
+                        assert!(refused.text().contains("from a backup, or move it away"), "{}", refused.text());
                         assert!(damaged == content(&house.store), "something was changed");
                     }
                     Ok(daemon) => {

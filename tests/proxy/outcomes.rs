@@ -255,16 +255,41 @@ async fn without_its_store_a_route_is_open_or_closed_as_it_says_and_the_app_is_t
     let front = Front::github(&app, "").await;
     let handled = Event::github("e-0", "{}");
     assert_eq!(attempt(&front, &mut app, &handled, "1", Some(Reply::ok())).await.0, 200);
-    front.daemon.ledger().store().close().await;
+    lose_store(&front).await;
     let event = Event::github("e-1", "{}");
     let mut sender = front.sent(&event).await;
     let seen = app.answers(Reply::ok()).await;
-    assert_eq!(seen.header("onced-degraded"), Some("store_closed"));
+    assert_eq!(seen.header("onced-degraded"), Some("io_error"));
     sender.answer().await.assert(200, "forwarded");
     front.post(&event).await.assert(200, "duplicate");
 
     let front = Front::github(&app, "on_store_failure = \"closed\"\n").await;
-    front.daemon.ledger().store().close().await;
+    lose_store(&front).await;
     front.post(&event).await.assert(503, "degraded");
     app.assert_quiet();
+}
+
+/// A store that has closed remembers nothing, so even an open route would hand an event over as often as it comes.
+#[tokio::test]
+async fn while_the_store_closes_events_are_refused_on_an_open_route_too() {
+    let mut app = App::start().await;
+    let front = Front::github(&app, "").await;
+    front.daemon.ledger().store().close().await.unwrap();
+    front.post(&Event::github("e-1", "{}")).await.assert(503, "degraded");
+    app.assert_quiet();
+}
+
+/// Makes the store fail and stay down: neither its mark nor a probe of the disk can be written.
+async fn lose_store(front: &Front) {
+    let store = front.daemon.ledger().store();
+    for name in ["probe", "mark.new"] {
+        std::fs::create_dir(store.dir().join(name)).unwrap();
+    }
+    // The mark is due only after a commit.
+    let confirm = onced::ledger::Ask::Confirm { token: None, confirmed_ttl: None, result: None };
+    let key = onced::claim::Key::new(&onced::claim::Namespace::parse("other").unwrap(), "k").unwrap();
+    front.daemon.ledger().ask(key, confirm).await.unwrap();
+    while store.fault().is_none() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

@@ -8,6 +8,7 @@
 //! again from memory, and the thread tries to come back: a probe of the disk, close, open, write back, and only then is
 //! the database asked again.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -168,8 +169,15 @@ impl Committer {
         if healthy.last_mark.elapsed() >= due {
             let (sequence, numbered_from) = (self.synced, self.numbered_from);
             let mark = Mark { sequence, numbered_from, clean: false, anchor: self.clock.anchor() };
-            mark::write(self.directory.path(), &mark).map_err(EngineError::Sync)?;
             healthy.last_mark = Instant::now();
+            match mark::write(self.directory.path(), &mark) {
+                // No file can be opened just now, which says nothing about the disk; a mark that lags is harmless.
+                Err(error) if lacks_descriptors(&error) => {
+                    tracing::warn!(error = %error, "the mark could not be renewed; it is tried again");
+                    return Ok(());
+                }
+                written => written.map_err(EngineError::Sync)?,
+            }
             healthy.marked = self.synced;
             if let Err(error) = self.directory.keep_reserve() {
                 tracing::debug!(error = %error, "no reserve for a full disk could be made");
@@ -215,4 +223,9 @@ impl Committer {
         let mark = Mark { sequence: self.written, numbered_from: self.numbered_from, clean: true, anchor };
         mark::write(self.directory.path(), &mark).map_err(EngineError::Sync)
     }
+}
+
+fn lacks_descriptors(error: &io::Error) -> bool {
+    let errno = rustix::io::Errno::from_io_error(error);
+    matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }

@@ -7,6 +7,7 @@
 
 mod broken_disk;
 mod client;
+mod descriptors;
 mod full_disk;
 mod harness;
 mod kill;

@@ -12,9 +12,10 @@ use super::answer::{self, Told};
 use super::parse::{self, Parsed};
 use super::problem::Problem;
 use super::wire::{BatchBody, BatchRequest, Tagged, VerbName};
-use crate::ledger::Ask;
+use crate::claim::Key;
+use crate::ledger::{Ask, AskClaim, Grant};
 use crate::server::{BodyLimits, Request, Response, ResponseBody};
-use crate::store::Reply;
+use crate::store::{Answer, Fault, Reply};
 
 /// The largest body of one command: a key, a result and the rest, every byte of them escaped, are below 20 KiB.
 const MAX_BODY_BYTES: u64 = 32 << 10;
@@ -40,7 +41,7 @@ pub(super) async fn one(
     let ledger = &api.ledger;
     match (ask, wait) {
         (Ask::Claim(claim), Some(wait)) => {
-            let (answer, grant) = ledger.claim_waiting(key, claim, wait).await?;
+            let (answer, grant) = claim_waiting(api, key, claim, wait).await?;
             let told = Told::of(&answer, is_claim, ledger.clock());
             Ok(told.response(|body| match grant {
                 Some(grant) => ResponseBody::with_receipt(body, grant.into_receipt()),
@@ -51,6 +52,14 @@ pub(super) async fn one(
             let answer = ledger.ask(key, ask).await?;
             Ok(Told::of(&answer, is_claim, ledger.clock()).response(ResponseBody::from))
         }
+    }
+}
+
+/// A stop is not held up by those who wait: they are told how things stand, and may ask the next daemon.
+async fn claim_waiting(api: &Api, key: Key, claim: AskClaim, wait: Duration) -> Result<(Answer, Option<Grant>), Fault> {
+    tokio::select! {
+        waited = api.ledger.claim_waiting(key.clone(), claim.clone(), wait) => waited,
+        () = api.stopping.cancelled() => api.ledger.claim_waiting(key, claim, Duration::ZERO).await,
     }
 }
 

@@ -310,13 +310,16 @@ async fn waiters_of_one_key_do_not_hear_of_another() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_stops_does_not_wait_for_waiters_beyond_its_drain() {
+async fn a_daemon_that_stops_tells_its_waiters_how_things_stand() {
     let house = House::new();
     let home = house.start().await;
     home.claim("k", json!({ "token": THEIRS })).await;
     let mut waiter = home.waiter("k", waiting(OURS, "30s")).await;
-    // The drain of this config is a tenth of a second.
+    // A restart was held up for as long as somebody waited, up to the drain, and nobody else could connect meanwhile.
     tokio::time::timeout(Duration::from_secs(10), home.daemon.stop()).await.unwrap().unwrap();
+    let told = waiter.answer().await;
+    assert_eq!((told.status, told.outcome().as_str()), (409, "in_progress"));
+    assert_eq!(told.header("connection"), Some("close"));
     assert!(waiter.is_closed().await);
     let home = house.start().await;
     assert_eq!(home.claim("k", json!({})).await.json()["attempt"], 1, "it was never granted");

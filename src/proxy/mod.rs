@@ -70,11 +70,13 @@ struct Received {
     at: Instant,
 }
 
+/// What is claimed for an event, and for how long it is remembered; `None` for an event without an identity.
+type EventKey = Option<(String, ConfirmedTtl)>;
+
 /// What is known of a verified event before it is claimed.
 struct Event {
     route: Arc<RouteSettings>,
-    /// What is claimed, and for how long it is remembered; `None` for an event without an identity.
-    key: Option<(String, ConfirmedTtl)>,
+    key: EventKey,
     event_id: Option<EventId>,
     uri: Option<Uri>,
 }
@@ -132,19 +134,9 @@ impl Proxy {
         if let Some(refused) = self.verify(route, &received) {
             return refused;
         }
-        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
-        let identity = route.sender.event_id.as_ref().map(|source| source.find(&sent));
-        let (key, event_id) = match identity {
-            Some(Identity::Known(id)) => (Some((id.key_text(), route.confirmed_ttl)), Some(id)),
-            Some(Identity::DuplicateHeader(_)) => return Verdict::Unverified,
-            Some(Identity::Missing(_)) | None => match route.on_missing_id {
-                OnMissingId::Reject => return Verdict::NoId,
-                OnMissingId::Hash => (Some((body_key_text(&received.body), HASH_TTL)), None),
-                OnMissingId::Forward => {
-                    self.count_unguarded(route);
-                    (None, None)
-                }
-            },
+        let (key, event_id) = match self.identify(route, &received) {
+            Ok(identified) => identified,
+            Err(verdict) => return verdict,
         };
         let uri = app::uri(&route.forward_to, found.suffix, received.head.uri.query());
         let event = Event { route: Arc::clone(route), key, event_id, uri };
@@ -212,6 +204,23 @@ impl Proxy {
                 tracing::info!(route = %route_name, %rejection, "refused");
                 Some(Verdict::Unverified)
             }
+        }
+    }
+
+    /// The id of the event, and the text and the lifetime of its key; neither where the event has no identity.
+    fn identify(&self, route: &RouteSettings, received: &Received) -> Result<(EventKey, Option<EventId>), Verdict> {
+        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
+        match route.sender.event_id.as_ref().map(|source| source.find(&sent)) {
+            Some(Identity::Known(id)) => Ok((Some((id.key_text(), route.confirmed_ttl)), Some(id))),
+            Some(Identity::DuplicateHeader(_)) => Err(Verdict::Unverified),
+            Some(Identity::Missing(_)) | None => match route.on_missing_id {
+                OnMissingId::Reject => Err(Verdict::NoId),
+                OnMissingId::Hash => Ok((Some((body_key_text(&received.body), HASH_TTL)), None)),
+                OnMissingId::Forward => {
+                    self.count_unguarded(route);
+                    Ok((None, None))
+                }
+            },
         }
     }
 

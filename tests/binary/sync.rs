@@ -6,13 +6,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::client::token;
-use crate::harness::{Daemon, House};
+use crate::harness::{Daemon, House, eventually};
 use crate::tools;
 
 /// The system calls of a daemon, from now on.
 pub(crate) struct Trace {
     strace: Child,
     output: std::path::PathBuf,
+    /// Bytes of the output that belong to what came before.
+    before: usize,
 }
 
 impl Trace {
@@ -26,11 +28,21 @@ impl Trace {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // It says so once for every thread that there was; the first line comes when all of them are stopped.
+        // It says so when it has asked all threads to stop, which some may do a system call later.
         let mut said = String::new();
         BufReader::new(strace.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
         assert!(said.contains("attached"), "{said}");
-        Self { strace, output }
+        Self { strace, output, before: 0 }
+    }
+
+    /// Asks something until its answer is seen, so that every thread that answers is traced; what follows is kept.
+    fn warm_up(&mut self, mut ask: impl FnMut()) {
+        eventually(Duration::from_secs(20), "an answer is seen in the trace", || {
+            ask();
+            let text = fs::read_to_string(&self.output).unwrap();
+            self.before = text.len();
+            text.contains("HTTP/1.1 201")
+        });
     }
 
     /// Lets go of the daemon; one line a call, in the order in which they began or, if they blocked, ended.
@@ -39,7 +51,7 @@ impl Trace {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
         self.strace.wait().unwrap();
-        joined(&fs::read_to_string(&self.output).unwrap())
+        joined(&fs::read_to_string(&self.output).unwrap()[self.before..])
     }
 }
 
@@ -48,7 +60,8 @@ fn joined(text: &str) -> Vec<String> {
     let mut begun = std::collections::HashMap::new();
     let mut lines = Vec::new();
     for line in text.lines() {
-        let (pid, call) = line.trim_start().split_once(' ').unwrap();
+        // The first line may be the end of one.
+        let Some((pid, call)) = line.trim_start().split_once(' ') else { continue };
         if let Some(start) = call.strip_suffix(" <unfinished ...>") {
             begun.insert(pid.to_owned(), start.to_owned());
         } else if let Some((_, end)) = call.split_once("resumed>") {
@@ -78,8 +91,12 @@ fn is_answer(line: &str) -> bool {
 fn claim_traced(house: &House) -> Vec<String> {
     let daemon = house.start();
     let mut client = daemon.client();
-    assert_eq!(client.claim("a", "warm", &token(1), "1h").status, 201);
-    let trace = Trace::attach(house, &daemon);
+    let mut trace = Trace::attach(house, &daemon);
+    let mut asked = 0;
+    trace.warm_up(|| {
+        asked += 1;
+        assert_eq!(client.claim("a", &format!("warm-{asked}"), &token(1), "1h").status, 201);
+    });
     assert_eq!(client.claim("a", "traced", &token(1), "1h").status, 201);
     // Past the second after which the interval mode syncs.
     std::thread::sleep(Duration::from_millis(2_200));

@@ -208,6 +208,7 @@ impl Proxy {
     }
 
     /// The id of the event, and the text and the lifetime of its key; neither where the event has no identity.
+    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
     fn identify(&self, route: &RouteSettings, received: &Received) -> Result<(EventKey, Option<EventId>), Verdict> {
         let sent = provider::Request { headers: &received.head.headers, body: &received.body };
         match route.sender.event_id.as_ref().map(|source| source.find(&sent)) {

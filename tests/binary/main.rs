@@ -11,6 +11,7 @@ mod descriptors;
 mod full_disk;
 mod harness;
 mod kill;
+mod notify;
 mod refusals;
 mod stop;
 mod sync;

@@ -2,7 +2,7 @@
 
 use super::form::{Field, field};
 use super::header::{Sole, sole};
-use super::pointer::Place;
+use super::pointer::Reached;
 use super::{Header, HeaderNameError, Pointer, PointerError, Request};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -121,10 +121,10 @@ impl EventIdSource {
 
 fn in_json(document: &[u8], pointer: &Pointer) -> Identity {
     let literal = match pointer.follow(document) {
-        Place::Text(literal) => literal,
-        Place::Absent => return Identity::Missing(MissingId::Absent),
-        Place::Ambiguous => return Identity::Missing(MissingId::Ambiguous),
-        Place::NotJson => return Identity::Missing(MissingId::NotJson),
+        Reached::Text(literal) => literal,
+        Reached::Absent => return Identity::Missing(MissingId::Absent),
+        Reached::Ambiguous => return Identity::Missing(MissingId::Ambiguous),
+        Reached::NotJson => return Identity::Missing(MissingId::NotJson),
     };
     match literal.as_bytes().first() {
         Some(b'"') => match serde_json::from_str::<String>(literal) {

@@ -19,15 +19,24 @@
 //! Left out on purpose: a parsed JSON document. Parsing into a tree rounds integers above 2^53, forgets which of two
 //! equal keys came first, and costs memory in proportion to a body that nobody has authenticated.
 
+mod carrier;
 mod event_id;
 mod form;
+mod format;
+mod hash;
 mod header;
 mod hmac;
+mod jwt;
 mod lifetimes;
+mod message;
+mod place;
 mod pointer;
 mod profile;
+mod public_key;
 mod retry;
+mod rfc3339;
 mod secret;
+mod shared_secret;
 mod signature;
 mod signed_string;
 mod status;
@@ -38,19 +47,25 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
+pub use self::carrier::{Carrier, CarrierError, SignaturePlace};
 pub use self::event_id::{
     EventId, EventIdSource, EventIdSourceError, Identity, MAX_KEY_BYTES, MissingId, body_key_text,
 };
+pub use self::format::{Encoding, Format, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError};
+pub use self::hash::Hash;
 pub use self::header::{Header, HeaderNameError};
-pub use self::hmac::{
-    Algorithm, Base64Key, Encoding, Format, Hmac, KeyForm, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError,
-};
+pub use self::hmac::{Algorithm, Base64Key, Hmac, KeyForm};
+pub use self::jwt::{Jwt, JwtAlgorithm};
 pub use self::lifetimes::{Caused, Lifetimes, PROCESSING_FACTOR};
+pub use self::message::{BodyHash, Message, UrlPorts};
+pub use self::place::Place;
 pub use self::pointer::{MAX_POINTER_STEPS, Pointer, PointerError};
 pub use self::profile::{Acknowledgement, Confidence, EventIdFacts, Grounds, Handshake, Profile, ProfileFault};
+pub use self::public_key::{ChosenHash, EcdsaP256, Ed25519, Rsa, RsaAlgorithm, RsaHash};
 pub use self::retry::{Redelivery, Retry};
 pub use self::secret::{MAX_SECRET_BYTES, Secret, SecretError, SecretFault};
-pub use self::signature::Signature;
+pub use self::shared_secret::{Basic, Token};
+pub use self::signature::{Signature, SignatureFault};
 pub use self::signed_string::{SignedString, SignedStringError};
 pub use self::status::{StatusRange, StatusRangeError};
 pub use self::table::{DefineError, Profiles};

@@ -1,6 +1,6 @@
 //! One sender's facts: the schema of `profiles/*.toml` and of `[provider.…]` in the config.
 
-use super::{EventIdSource, Redelivery, Retry, Signature, StatusRange};
+use super::{EventIdSource, Redelivery, Retry, Signature, SignatureFault, StatusRange};
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
@@ -112,21 +112,9 @@ pub enum Confidence {
 /// Two facts of a profile contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileFault {
-    /// `{timestamp}` is signed and no timestamp is described.
-    #[error("signed_string has {{timestamp}}, but no timestamp is described")]
-    TimestampUndefined,
-    /// A timestamp outside the signature says nothing about freshness.
-    #[error("a timestamp is described, but signed_string leaves {{timestamp}} out: anybody could renew it")]
-    TimestampUnsigned,
-    /// The timestamp is looked for in a list that is not there.
-    #[error("the timestamp is a field of the signature header, but its format is not a list")]
-    FieldWithoutList,
-    /// One name for two things.
-    #[error("the timestamp's field has the name of the signature's")]
-    FieldIsSignature,
-    /// Entries could not be told from their names.
-    #[error("the list has the same separator between entries and after names")]
-    SameSeparator,
+    /// The signature contradicts itself.
+    #[error(transparent)]
+    Signature(#[from] SignatureFault),
     /// Beyond what could be remembered.
     #[error("retry.automatic is longer than 72 days, more than can be remembered")]
     WindowTooLong,
@@ -167,9 +155,7 @@ impl Profile {
     }
 
     fn faults(&self) -> Vec<ProfileFault> {
-        let mut faults = match &self.signature {
-            Signature::Hmac(hmac) => hmac.faults(),
-        };
+        let mut faults: Vec<_> = self.signature.faults().into_iter().map(ProfileFault::from).collect();
         match self.retry.automatic {
             Redelivery::Unlimited => faults.push(ProfileFault::WindowTooLong),
             Redelivery::WithinSeconds(span) if span > MAX_AUTOMATIC_WINDOW_SECONDS => {

@@ -47,7 +47,7 @@ pub use warning::{Oddity, Warning};
 
 use crate::api::ApiSettings;
 use crate::ledger::LedgerSettings;
-use crate::proxy::{HooksSettings, RouteSettings};
+use crate::proxy::{HooksSettings, PublicUrl, RouteSettings};
 use crate::server::ShutdownSettings;
 use crate::store::StoreSettings;
 
@@ -61,6 +61,9 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Tables of later versions: recorded events, and profiles of the user's own.
 const LATER: [&str; 2] = ["history", "provider"];
+
+/// Stands in for the public URL of a faulty `[hooks]`.
+const UNKNOWN_URL: &str = "https://unknown.invalid";
 
 /// Everything that can be set, checked.
 #[derive(Debug, Clone)]
@@ -140,9 +143,13 @@ fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, 
     let namespaces = namespaces::read(root.section("defaults"), root.named("namespace"));
     let sections = root.tables("route");
     let has_routes = matches!(&sections, Ok(sections) if !sections.is_empty());
-    let routes = route::read(sections, environment, namespaces.as_ref().ok());
     let hooks = root.section("hooks");
     let hooks = hooks.and_then(|section| hooks::read(section, has_routes, &mut addresses));
+    let public_url = match &hooks {
+        Ok(hooks) => hooks.public_url.as_ref().map(PublicUrl::as_str),
+        Err(_) => Some(UNKNOWN_URL),
+    };
+    let routes = route::read(sections, environment, namespaces.as_ref().ok(), public_url);
     let shutdown = root.section("shutdown");
     let shutdown =
         shutdown.and_then(|section| shutdown::read(section, routes.as_ref().map_or(Duration::ZERO, Routes::longest)));

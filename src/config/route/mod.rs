@@ -81,12 +81,13 @@ pub(super) fn read(
     sections: Result<Vec<Section<'_>>, Reported>,
     environment: &Environment,
     namespaces: Option<&Namespaces<'_>>,
+    public_url: Option<&str>,
 ) -> Result<Routes, Reported> {
     let mut met = Met::default();
     let none = Tables::new();
     let tables = namespaces.map_or(&none, |namespaces| &namespaces.route_tables);
     let sections = sections?.into_iter();
-    let read = all(sections.map(|section| route(section, environment, tables, &mut met)))?;
+    let read = all(sections.map(|section| route(section, environment, tables, public_url, &mut met)))?;
     let mut routes = Routes::default();
     for route in read {
         routes.add(route);
@@ -102,12 +103,13 @@ fn route(
     mut section: Section<'_>,
     environment: &Environment,
     tables: &Tables<'_>,
+    public_url: Option<&str>,
     met: &mut Met,
 ) -> Result<Route, Reported> {
     let identity = identity(&mut section, met);
     let provider = sender::provider(&mut section, environment);
     let profile = provider.ok().flatten().map(|provider| provider.profile);
-    let sender = sender::read(&mut section, environment, provider, &met.prints);
+    let sender = sender::read(&mut section, environment, provider, public_url, &met.prints);
     let forward_to = section.parse("forward_to", ForwardTo::parse);
     let forward_to = section.required("forward_to", forward_to);
     let mode = mode(&mut section);

@@ -1,8 +1,10 @@
-//! Who sends to a route: `provider`, `secrets`, `verify`, `tolerance`, `event_id`.
+//! Who sends to a route: `provider`, `secrets`, `parameters`, `verify`, `tolerance`, `event_id`.
 
-use std::slice;
+use std::collections::BTreeMap;
 
-use crate::provider::{EventIdSource, MAX_SECRETS, Profile, Secret, SecretFault, Tolerance, Verifier, VerifierError};
+use crate::provider::{
+    EventIdSource, MAX_SECRETS, Profile, Secret, SecretFault, Terms, Tolerance, Verifier, VerifierError,
+};
 use crate::proxy::SenderSettings;
 use crate::quantity::parse_duration;
 
@@ -42,6 +44,7 @@ struct Keys<'p> {
     provider: Read<Provider<'p>>,
     secrets: Result<Vec<(Secret, Print)>, Reported>,
     tolerance: Read<Tolerance>,
+    parameters: Result<BTreeMap<String, String>, Reported>,
     event_id: Read<EventIdSource>,
 }
 
@@ -49,6 +52,7 @@ pub(super) fn read(
     section: &mut Section<'_>,
     environment: &Environment,
     provider: Read<Provider<'_>>,
+    public_url: Option<&str>,
     prints: &Prints,
 ) -> Result<Sender, Reported> {
     let profile = provider.ok().flatten().map(|provider| provider.profile);
@@ -57,15 +61,20 @@ pub(super) fn read(
         all(sections.into_iter().map(secret))
     });
     let verify = section.parse("verify", verify);
-    let keys =
-        Keys { provider, secrets, tolerance: section.parse("tolerance", tolerance), event_id: event_id::read(section) };
+    let keys = Keys {
+        provider,
+        secrets,
+        tolerance: section.parse("tolerance", tolerance),
+        parameters: section.texts("parameters"),
+        event_id: event_id::read(section),
+    };
     match verify? {
-        None => verified(section, keys),
+        None => verified(section, keys, public_url),
         Some(Unverified) => unverified(section, keys),
     }
 }
 
-fn verified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
+fn verified(section: &Section<'_>, keys: Keys<'_>, public_url: Option<&str>) -> Result<Sender, Reported> {
     let provider = section.required("provider", keys.provider);
     let tolerance = keys.tolerance.and_then(|set| match (set, provider) {
         (Some(Tolerance::Seconds(_)), Ok(provider)) if provider.profile.signature.timestamp().is_none() => {
@@ -79,7 +88,8 @@ fn verified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
     });
     let Provider { name, profile } = provider?;
     let (secrets, prints): (Vec<_>, Vec<_>) = secrets?.into_iter().unzip();
-    let verifier = verifier(section, profile, &secrets, tolerance?)?;
+    let terms = Terms { secrets: &secrets, tolerance: tolerance?, public_url, parameters: keys.parameters? };
+    let verifier = verifier(section, profile, &terms)?;
     let of_profile = || profile.event_id.as_ref().map(|facts| facts.source.clone());
     let settings = SenderSettings {
         provider: Some(name.into()),
@@ -89,18 +99,24 @@ fn verified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
     Ok(Sender { settings, prints })
 }
 
-fn verifier(
-    section: &Section<'_>,
-    profile: &Profile,
-    secrets: &[Secret],
-    tolerance: Option<Tolerance>,
-) -> Result<Verifier, Reported> {
-    Verifier::new(profile, secrets, tolerance).map_err(|error| match error {
+fn verifier(section: &Section<'_>, profile: &Profile, terms: &Terms<'_>) -> Result<Verifier, Reported> {
+    Verifier::new(profile, terms).map_err(|error| match error {
         VerifierError::NoTimestamp => timeless(section),
         VerifierError::NoSecret => section.fault("secrets", "needs at least one"),
         VerifierError::TooManySecrets(_) => section.fault("secrets", format_args!("must be at most {MAX_SECRETS}")),
         VerifierError::NoSignature => section.fault("provider", "signs nothing: the route needs verify = \"none\""),
         VerifierError::Secret(error) => section.fault("secrets", unusable(&error.fault)),
+        VerifierError::NoPublicUrl => {
+            section.fault("provider", "signs the URL that it knows us by: [hooks] public_url must be set to it")
+        }
+        VerifierError::MissingParameter(name) => {
+            section.fault("parameters", format_args!("needs {name}, which this provider signs"))
+        }
+        VerifierError::UnknownParameter(name) => {
+            let known: Vec<_> = profile.signature.parameters().collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            section.fault("parameters", format_args!("has {name}, which this provider does not sign; known: {known}"))
+        }
     })
 }
 
@@ -122,7 +138,11 @@ fn unverified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported>
         Some(Tolerance::Seconds(_)) => Err(section.fault("tolerance", "is of no use with verify = \"none\"")),
         Some(Tolerance::Off) | None => Ok(()),
     });
-    secrets.and(tolerance)?;
+    let parameters = keys.parameters.and_then(|parameters| match parameters.is_empty() {
+        true => Ok(()),
+        false => Err(section.fault("parameters", "are of no use with verify = \"none\"")),
+    });
+    secrets.and(tolerance).and(parameters)?;
     let settings = SenderSettings {
         provider: keys.provider?.map(|provider| provider.name.into()),
         verifier: None,
@@ -143,8 +163,7 @@ fn secret(
     let found = found?;
     let refused = |fault: &SecretFault| section.fault(found.key, unusable(fault));
     let secret = Secret::from_bytes(&*found.label, &found.bytes).map_err(|error| refused(&error.fault))?;
-    let alone = profile.map(|profile| Verifier::new(profile, slice::from_ref(&secret), None));
-    if let Some(Err(VerifierError::Secret(error))) = alone {
+    if let Some(Err(error)) = profile.map(|profile| Verifier::try_secret(profile, &secret)) {
         return Err(refused(&error.fault));
     }
     let print = prints.of(&found);

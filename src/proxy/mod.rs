@@ -12,7 +12,9 @@ mod answer;
 mod app;
 mod attempt;
 mod headers;
+mod kept;
 mod settings;
+mod signing;
 mod table;
 mod verdict;
 
@@ -27,12 +29,13 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
-    PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    DuplicateResponse, ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId,
+    OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
+pub use signing::{SigningKey, SigningKeyError};
 
 use crate::chain::Chain;
-use crate::claim::{ConfirmedTtl, Key, Outcome};
+use crate::claim::{ConfirmedTtl, Done, Key, Outcome};
 use crate::ledger::{Ask, AskClaim, Ledger};
 use crate::metrics::{ByProvider, ByReason, ByRoute, Metrics};
 use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
@@ -40,6 +43,7 @@ use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
+use kept::KeptAnswer;
 use table::{MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
 
@@ -266,13 +270,21 @@ impl Proxy {
                 confirmed_ttl,
                 degraded: answer.degraded,
             }),
-            Outcome::Done(_) => Err(Verdict::Duplicate),
+            Outcome::Done(done) => Err(Verdict::Duplicate { replay: replay(route, &done) }),
             Outcome::InProgress { expires_at, .. } => {
                 Err(Verdict::InProgress { expires_in: expires_at.since(self.ledger.clock().now()) })
             }
             // A claim that brings no fingerprint comes to nothing else.
             _ => Err(Verdict::Broken),
         }
+    }
+}
+
+/// The app's answer again, on a route that asks for it and if it was kept.
+fn replay(route: &RouteSettings, done: &Done) -> Option<http::Response<Bytes>> {
+    match route.duplicate_response {
+        DuplicateResponse::Plain => None,
+        DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),
     }
 }
 

@@ -18,7 +18,7 @@ mod signing;
 mod table;
 mod verdict;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -57,13 +57,20 @@ const HASH_TTL: ConfirmedTtl = ConfirmedTtl::minutes(10);
 pub struct Proxy {
     ledger: Arc<Ledger>,
     metrics: Arc<Metrics>,
-    table: Table,
-    trusted_proxies: Vec<Network>,
+    /// Put in its place as a whole at a reload; a request keeps the one that it began with.
+    routing: RwLock<Arc<Routing>>,
     /// Whether senders arrive over TLS; every listener of theirs is alike.
     over_tls: bool,
     app: App,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
+}
+
+/// What a reload changes.
+#[derive(Debug)]
+struct Routing {
+    table: Table,
+    trusted_proxies: Vec<Network>,
 }
 
 /// One request whose body has been read.
@@ -94,19 +101,36 @@ impl Proxy {
             app: App::new(pool, Arc::clone(&metrics)),
             ledger,
             metrics,
-            table: Table::new(routes),
-            trusted_proxies: hooks.trusted_proxies.clone(),
+            routing: RwLock::new(Arc::new(Routing {
+                table: Table::new(routes, None),
+                trusted_proxies: hooks.trusted_proxies.clone(),
+            })),
             over_tls: hooks.tls.is_some(),
             attempts: TaskTracker::new(),
         }
     }
 
+    /// Lets other routes hold from now on. A request that has come already goes on by the route that it came to.
+    pub fn replace_routes(&self, hooks: &HooksSettings, routes: Vec<RouteSettings>) {
+        let mut routing = self.routing.write().unwrap_or_else(PoisonError::into_inner);
+        let table = Table::new(routes, Some(&routing.table));
+        *routing = Arc::new(Routing { table, trusted_proxies: hooks.trusted_proxies.clone() });
+    }
+
+    fn routing(&self) -> Arc<Routing> {
+        Arc::clone(&self.routing.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Answers a sender.
     pub async fn handle(self: Arc<Self>, request: Request) -> Response {
         let path = request.head.uri.path().to_owned();
-        let (route, verdict) = match self.table.find(&path) {
+        let routing = self.routing();
+        let (route, verdict) = match routing.table.find(&path) {
             None => (String::new(), Verdict::Unrouted),
-            Some(found) => (found.route.name.to_string(), self.serve(&found, request).await),
+            Some(found) => {
+                let trusted_proxies = &routing.trusted_proxies;
+                (found.route.name.to_string(), self.serve(&found, trusted_proxies, request).await)
+            }
         };
         let outcome = verdict.outcome();
         self.metrics.hooks.get_or_create(&ByRoute { route, outcome }).inc();
@@ -120,13 +144,13 @@ impl Proxy {
     }
 
     /// The life of a request on its route.
-    async fn serve(self: &Arc<Self>, found: &Match<'_>, request: Request) -> Verdict {
+    async fn serve(self: &Arc<Self>, found: &Match<'_>, trusted_proxies: &[Network], request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
         if request.head.method != Method::POST {
             return Verdict::Method;
         }
-        let origin = Origin::of(&request, &self.trusted_proxies, self.over_tls);
+        let origin = Origin::of(&request, trusted_proxies, self.over_tls);
         let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
             Ok(body) => body,
             Err(error) => {

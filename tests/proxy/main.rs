@@ -10,6 +10,7 @@ mod outcomes;
 mod passing;
 mod patience;
 mod pool;
+mod reloading;
 mod replies;
 mod targets;
 mod vectors;

@@ -2,13 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
+mod hostile;
 mod identity;
 mod keys;
 mod lifetimes;
 mod profiles;
+mod public_keys;
 mod schema;
 mod secrets;
 mod signatures;
+mod terms;
 mod timestamps;
 
 use super::{Profile, Profiles, Request, Secret, Terms, Tolerance, UnixSeconds, Verification, Verifier, VerifierError};

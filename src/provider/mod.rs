@@ -22,6 +22,7 @@
 mod acknowledgement;
 mod batch;
 mod carrier;
+mod description;
 mod event_id;
 mod form;
 mod format;
@@ -37,7 +38,6 @@ mod place;
 mod pointer;
 mod profile;
 mod public_key;
-mod reading;
 mod retry;
 mod rfc3339;
 mod secret;

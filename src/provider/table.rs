@@ -78,12 +78,22 @@ pub struct Profiles(BTreeMap<String, Profile>);
 #[derive(Debug, thiserror::Error)]
 pub enum DefineError {
     /// The name is not `[a-z0-9][a-z0-9-]{0,63}`.
-    #[error("{0:?} is not a provider name: 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, not beginning with -")]
+    #[error("{0:?} is no name of a provider, which is {MAX_NAME_BYTES} of a-z, 0-9 and - at most, not beginning with -")]
     Name(String),
     /// The name is taken. A built-in profile cannot be replaced: what a route's `provider = "stripe"` checks must not
     /// depend on another part of the file.
     #[error("provider {0:?} exists already")]
     Taken(String),
+}
+
+impl DefineError {
+    /// The reason without the name, to be read behind it.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Name(_) => format!("must be named with 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, not beginning with -"),
+            Self::Taken(_) => "has the name of a built-in provider".to_owned(),
+        }
+    }
 }
 
 impl Profiles {

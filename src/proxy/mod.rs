@@ -11,6 +11,7 @@
 mod answer;
 mod app;
 mod attempt;
+mod handshake;
 mod headers;
 mod settings;
 mod table;
@@ -27,7 +28,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
+    ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
     PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 
@@ -119,7 +120,7 @@ impl Proxy {
     async fn serve(self: &Arc<Self>, found: &Match<'_>, request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
-        if request.head.method != Method::POST {
+        if !handshake::is_taken(route, &request.head.method) {
             return Verdict::Method;
         }
         let origin = Origin::of(&request, &self.trusted_proxies, self.over_tls);
@@ -131,8 +132,18 @@ impl Proxy {
             }
         };
         let received = Received { head: request.head, body, origin, at };
-        if let Some(refused) = self.verify(route, &received) {
-            return refused;
+        if let Some(reply) = handshake::before_verification(route, &sent(route, &received)) {
+            return self.greet(found, reply, None, received).await;
+        }
+        if received.head.method != Method::POST {
+            return Verdict::Method;
+        }
+        let secret = match self.verify(route, &received) {
+            Ok(secret) => secret,
+            Err(refused) => return refused,
+        };
+        if let Some(reply) = handshake::after_verification(route, &sent(route, &received)) {
+            return self.greet(found, reply, secret, received).await;
         }
         let (key, event_id) = match self.identify(route, &received) {
             Ok(identified) => identified,
@@ -179,9 +190,13 @@ impl Proxy {
         attempt.run(self.app.clone(), Arc::clone(&self.ledger), received).await
     }
 
-    /// What a request that is not shown to be the sender's gets; `None` lets it pass.
-    fn verify(&self, route: &RouteSettings, received: &Received) -> Option<Verdict> {
-        let verifier = route.sender.verifier.as_ref()?;
+    /// The label of the secret that verifies a request, if anything verifies this route; else what a request gets that is
+    /// not shown to be the sender's.
+    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
+    fn verify<'r>(&self, route: &'r RouteSettings, received: &Received) -> Result<Option<&'r str>, Verdict> {
+        let Some(verifier) = &route.sender.verifier else {
+            return Ok(None);
+        };
         let now = self.ledger.clock().wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
         let sent = provider::Request { headers: &received.head.headers, body: &received.body };
@@ -190,7 +205,7 @@ impl Proxy {
             Verification::Verified { secret, skew_seconds } => {
                 self.note_skew(provider, skew_seconds);
                 tracing::debug!(route = %route_name, secret, skew_seconds, "verified");
-                None
+                Ok(Some(secret))
             }
             Verification::Stale { secret, skew_seconds } => {
                 self.note_skew(provider, Some(skew_seconds));
@@ -198,11 +213,11 @@ impl Proxy {
                     route = %route_name, secret, skew_seconds,
                     "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
                 );
-                Some(Verdict::Stale)
+                Err(Verdict::Stale)
             }
             Verification::Rejected(rejection) => {
                 tracing::info!(route = %route_name, %rejection, "refused");
-                Some(Verdict::Unverified)
+                Err(Verdict::Unverified)
             }
         }
     }
@@ -274,6 +289,11 @@ impl Proxy {
             _ => Err(Verdict::Broken),
         }
     }
+}
+
+/// A request as those see it that verify and read it.
+fn sent<'r>(route: &RouteSettings, received: &'r Received) -> provider::Request<'r> {
+    TODO
 }
 
 /// The two lengths tell a sender that miscounts from a line that broke.

@@ -1,6 +1,7 @@
 //! `[[route]]`.
 
 mod event_id;
+mod handshake;
 mod lifetimes;
 mod limits;
 mod namesakes;
@@ -12,7 +13,9 @@ use std::time::Duration;
 
 use crate::claim::{MAX_ID_BYTES, Namespace};
 use crate::provider::MAX_KEY_BYTES;
-use crate::proxy::{ForwardTo, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings};
+use crate::proxy::{
+    ForwardTo, HandshakeSettings, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings,
+};
 
 use super::Environment;
 use super::cause::RouteCauses;
@@ -108,6 +111,7 @@ fn route(
     let provider = sender::provider(&mut section, environment);
     let profile = provider.ok().flatten().map(|provider| provider.profile);
     let sender = sender::read(&mut section, environment, provider, &met.prints);
+    let handshakes = handshake::read(&mut section, environment, profile);
     let forward_to = section.parse("forward_to", ForwardTo::parse);
     let forward_to = section.required("forward_to", forward_to);
     let mode = mode(&mut section);
@@ -124,7 +128,8 @@ fn route(
     mode?;
     agreed?;
     let Sender { settings, prints } = sender?;
-    let (settings, causes) = complete(identity?, settings, forward_to?, lifetimes?, manners?, limits?);
+    let senders = (settings, handshakes?);
+    let (settings, causes) = complete(identity?, senders, forward_to?, lifetimes?, manners?, limits?);
     let mut warnings = profile.map_or_else(Vec::new, |profile| warning::of_route(&settings, profile));
     warnings.extend(met.prints.note(&prints, &settings));
     Ok((settings, causes, warnings))
@@ -132,7 +137,7 @@ fn route(
 
 fn complete(
     identity: Identity,
-    sender: SenderSettings,
+    (sender, handshakes): (SenderSettings, HandshakeSettings),
     forward_to: ForwardTo,
     lifetimes: Lifetimes,
     manners: Manners,
@@ -150,6 +155,7 @@ fn complete(
         namespace: identity.namespace,
         path: identity.path,
         sender,
+        handshakes,
         forward_to,
         max_duration: lifetimes.max_duration,
         processing_ttl: lifetimes.processing_ttl.0,

@@ -6,7 +6,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
 
 use http::{HeaderMap, HeaderName};
-use onced::provider::{Identity, Profile, Profiles, Request, Secret, Tolerance, UnixSeconds, Verification, Verifier};
+use onced::provider::{
+    Identity, Profile, Profiles, Request, Secret, Terms, Tolerance, UnixSeconds, Verification, Verifier,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -96,7 +98,8 @@ fn header_map(lines: &BTreeMap<String, String>) -> HeaderMap {
 
 fn verifier(profile: &Profile, secret: &str, tolerance_seconds: Option<u64>) -> Verifier {
     let secret = Secret::from_bytes("the secret", secret.as_bytes()).unwrap();
-    Verifier::new(profile, &[secret], tolerance_seconds.map(Tolerance::Seconds)).unwrap()
+    let tolerance = tolerance_seconds.map(Tolerance::Seconds);
+    Verifier::new(profile, &Terms { secrets: &[secret], tolerance, ..Terms::default() }).unwrap()
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn published_vectors_come_out_as_published() {
         let case = format!("{}: {} ({})", vector.id, vector.description, vector.source);
         let profile = profiles.find(&vector.profile).unwrap();
         let headers = header_map(&vector.headers);
-        let request = Request { headers: &headers, body: vector.body.as_bytes() };
+        let request = Request::new(&headers, vector.body.as_bytes());
         let verifier = verifier(profile, &vector.secret, vector.tolerance_seconds);
         let outcome = match verifier.verify(&request, UnixSeconds(vector.now)) {
             Verification::Verified { .. } => "valid",
@@ -142,7 +145,7 @@ fn a_valid_vector_fails_with_any_byte_of_its_body_changed() {
         let mut body = vector.body.clone().into_bytes();
         for position in 0..body.len() {
             body[position] ^= 1;
-            let request = Request { headers: &headers, body: &body };
+            let request = Request::new(&headers, &body);
             let outcome = verifier.verify(&request, UnixSeconds(vector.now));
             assert!(matches!(outcome, Verification::Rejected(_)), "{} byte {position}", vector.id);
             body[position] ^= 1;
@@ -161,9 +164,9 @@ fn our_own_bodies_are_verified_as_raw_bytes_and_keyed_by_their_documented_rule()
         let bytes = hex::decode(body).unwrap();
         let signature = format!("sha256={mac}").parse().unwrap();
         let headers = HeaderMap::from_iter([(HeaderName::from_static("x-hub-signature-256"), signature)]);
-        let request = Request { headers: &headers, body: &bytes };
+        let request = Request::new(&headers, &bytes);
         let outcome = github.verify(&request, UnixSeconds(0));
-        assert_eq!(outcome, Verification::Verified { secret: "the secret", skew_seconds: None }, "{body}");
+        assert_eq!(outcome, Verification::Verified { secret: "the secret", index: 0, skew_seconds: None }, "{body}");
         let id = match source.find(&request) {
             Identity::Known(id) => Ok(id.key_text()),
             Identity::Missing(reason) => Err(format!("{reason:?}")),
@@ -179,6 +182,6 @@ fn the_stripe_form_of_our_first_body_is_verified() {
     let signature = "t=1700000000,v1=aa5bd687e1ce21e9c9f5822c375816fec5e6bbc2168d7b14cf98a96d4367b86a";
     let headers = HeaderMap::from_iter([(HeaderName::from_static("stripe-signature"), signature.parse().unwrap())]);
     let verifier = verifier(profiles().find("stripe").unwrap(), OWN_SECRET, None);
-    let outcome = verifier.verify(&Request { headers: &headers, body: &body }, UnixSeconds(1_700_000_003));
-    assert_eq!(outcome, Verification::Verified { secret: "the secret", skew_seconds: Some(3) });
+    let outcome = verifier.verify(&Request::new(&headers, &body), UnixSeconds(1_700_000_003));
+    assert_eq!(outcome, Verification::Verified { secret: "the secret", index: 0, skew_seconds: Some(3) });
 }

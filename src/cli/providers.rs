@@ -42,7 +42,9 @@ pub(super) fn providers(args: &ProvidersArgs) -> Exit {
     };
     match (&args.name, args.json) {
         (None, false) => list(&profiles),
-        (None, true) => say(&profiles.iter().map(|(name, profile)| as_json(name, profile)).collect::<Value>().to_string()),
+        (None, true) => {
+            say(&profiles.iter().map(|(name, profile)| as_json(name, profile)).collect::<Value>().to_string())
+        }
         (Some(name), as_is) => match profiles.find(name) {
             Some(profile) if as_is => say(&as_json(name, profile).to_string()),
             Some(profile) => describe(name, profile),
@@ -58,7 +60,8 @@ pub(super) fn providers(args: &ProvidersArgs) -> Exit {
 /// A line each, in columns.
 fn list(profiles: &Profiles) {
     let heading = ["NAME", "TITLE", "EVENT ID", "SIGNATURE", "RETRIES", "REDELIVERY"].map(str::to_owned);
-    let rows: Vec<_> = std::iter::once(heading).chain(profiles.iter().map(|(name, profile)| row(name, profile))).collect();
+    let rows: Vec<_> =
+        std::iter::once(heading).chain(profiles.iter().map(|(name, profile)| row(name, profile))).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let widths: Vec<_> = (0..6).map(width).collect();
     for row in &rows {
@@ -152,9 +155,8 @@ fn handshake(handshake: &crate::provider::Handshake) -> String {
 }
 
 fn answers(profile: &Profile) -> Vec<String> {
-    let list = |ranges: &[crate::provider::StatusRange]| {
-        ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    };
+    let list =
+        |ranges: &[crate::provider::StatusRange]| ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let success = if profile.success.is_empty() { "any 2xx".to_owned() } else { list(&profile.success) };
     let mut lines = vec![format!("success: {success}")];
     lines.extend(profile.acknowledgement.as_ref().map(|answer| format!("acknowledgement: {answer}")));

@@ -49,7 +49,7 @@ pub use warning::{Oddity, Warning};
 use crate::api::ApiSettings;
 use crate::ledger::LedgerSettings;
 use crate::provider::Profiles;
-use crate::proxy::{HooksSettings, RouteSettings};
+use crate::proxy::{HooksSettings, PublicUrl, RouteSettings};
 use crate::server::ShutdownSettings;
 use crate::store::StoreSettings;
 
@@ -63,6 +63,9 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The table of a later version: recorded events.
 const LATER: [&str; 1] = ["history"];
+
+/// Stands in for the public URL of a faulty `[hooks]`.
+const UNKNOWN_URL: &str = "https://unknown.invalid";
 
 /// Everything that can be set, checked.
 #[derive(Debug, Clone)]
@@ -164,9 +167,13 @@ fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, 
     let around = environment.clone().with_profiles(providers.as_ref().unwrap_or(environment.profiles()).clone());
     let sections = root.tables("route");
     let has_routes = matches!(&sections, Ok(sections) if !sections.is_empty());
-    let routes = route::read(sections, &around, namespaces.as_ref().ok());
     let hooks = root.section("hooks");
     let hooks = hooks.and_then(|section| hooks::read(section, has_routes, &mut addresses));
+    let public_url = match &hooks {
+        Ok(hooks) => hooks.public_url.as_ref().map(PublicUrl::as_str),
+        Err(_) => Some(UNKNOWN_URL),
+    };
+    let routes = route::read(sections, &around, namespaces.as_ref().ok(), public_url);
     let shutdown = root.section("shutdown");
     let shutdown =
         shutdown.and_then(|section| shutdown::read(section, routes.as_ref().map_or(Duration::ZERO, Routes::longest)));

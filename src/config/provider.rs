@@ -3,7 +3,7 @@
 //! They are read by the same code as those, so that a fault has the place and the words that the reader of TOML gives it.
 //! What contradicts itself has no single place, and is reported at the table.
 
-use serde::Deserialize as _;
+use serde::Deserialize;
 use toml::Spanned;
 use toml::de::Deserializer;
 
@@ -13,16 +13,12 @@ use super::faults::Reported;
 use super::section::Section;
 
 /// The profiles that a config knows: `known`, and those of its tables.
-pub(super) fn read(
-    named: Result<Vec<(&str, Section<'_>)>, Reported>,
-    known: &Profiles,
-) -> Result<Profiles, Reported> {
+pub(super) fn read(named: Result<Vec<(&str, Section<'_>)>, Reported>, known: &Profiles) -> Result<Profiles, Reported> {
     let mut profiles = known.clone();
     let mut all = Ok(());
     for (name, section) in named? {
-        let defined = profile(&section).and_then(|profile| {
-            profiles.define(name, profile).map_err(|error| section.fault_of_all(error.reason()))
-        });
+        let defined = profile(&section)
+            .and_then(|profile| profiles.define(name, profile).map_err(|error| section.fault_of_all(error.reason())));
         all = all.and(defined);
     }
     all.map(|()| profiles)
@@ -33,7 +29,8 @@ fn profile(section: &Section<'_>) -> Result<Profile, Reported> {
         return Err(section.fault_of_all("must be a table"));
     };
     let reader = Deserializer::from(Spanned::new(offset..offset, table));
-    Profile::deserialize(reader).map_err(|error| {
+    // By way of the trait, whose reader checks the whole.
+    <Profile as Deserialize>::deserialize(reader).map_err(|error| {
         let inside = error.span().map(|span| span.start).filter(|start| *start > offset);
         section.fault_at(inside, error.message().trim_end())
     })

@@ -4,6 +4,8 @@
 //! the table and was never asked for is unknown. So the list of known keys is the code that reads them, and cannot be
 //! out of date. A fault never stops the reading: `?` belongs behind `finish`.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Display;
 
 use toml::de::DeTable;
@@ -129,6 +131,18 @@ impl<'a> Section<'a> {
             let item = section.item(name)?;
             Some(item.section().map(|table| (name, table)))
         }))
+    }
+
+    /// A table of texts, by names that the user chose; empty when not set.
+    pub(super) fn texts(&mut self, key: &'static str) -> Result<BTreeMap<String, String>, Reported> {
+        let section = self.section(key)?;
+        let names = section.table.into_iter().flatten();
+        let texts = all(names.filter_map(|(name, _)| {
+            let name: &str = name.get_ref();
+            let text = section.item(name)?.parse(|text| Ok::<_, Infallible>(text.to_owned()));
+            Some(text.map(|text| (name.to_owned(), text)))
+        }));
+        Ok(texts?.into_iter().collect())
     }
 
     /// The value, or a report that there is none.

@@ -127,7 +127,9 @@ impl Signature {
         Some(match self {
             Self::Hmac(Hmac { key: KeyForm::Text, .. }) | Self::Hash(_) => "the signing secret, used as it is shown",
             Self::Hmac(Hmac { key: KeyForm::Hex, .. }) => "the signing key in hexadecimal digits",
-            Self::Hmac(Hmac { key: KeyForm::Base64(_), .. }) => "the signing secret, base64, with its prefix or without",
+            Self::Hmac(Hmac { key: KeyForm::Base64(_), .. }) => {
+                "the signing secret, base64, with its prefix or without"
+            }
             Self::Ed25519(Ed25519 { .. }) => "the sender's public key: hex, base64 or PEM",
             Self::EcdsaP256(_) => "the sender's public key: base64 or PEM",
             Self::Rsa(_) => "the sender's certificate or public key as PEM; nothing is fetched",

@@ -1,6 +1,6 @@
 //! Which event a request is about, and what key its claim gets.
 
-use super::batch::{Array, Items};
+use super::batch::Array;
 use super::id_part::IdPartKeys;
 use super::sought::Sought;
 use super::{Header, IdPart, IdPartError, MissingId, Place, PointerError, Request};
@@ -126,7 +126,7 @@ impl EventIdSource {
             },
             Self::Parts(parts) => joined(request, body, parts).map_or_else(|none| none, EventId::of_list),
             Self::Batch { array, item } => {
-                of_items(request, body, array, item).map_or_else(|none| none, EventId::known)
+                of_items(request, body, array, item).map_or_else(|none| none, EventId::of_list)
             }
         }
     }
@@ -168,11 +168,7 @@ fn joined(request: &Request<'_>, body: &[u8], parts: &[IdPart]) -> Result<Vec<u8
 
 /// The ids of all items as one. Where one has none, the request has none: its other items would stand for it.
 fn of_items(request: &Request<'_>, body: &[u8], array: &Array, item: &[IdPart]) -> Result<Vec<u8>, Identity> {
-    let elements = match array.items(body) {
-        Items::Found(elements) if elements.is_empty() => return Err(Identity::Missing(MissingId::Empty)),
-        Items::Found(elements) => elements,
-        Items::Missing(reason) => return Err(Identity::Missing(reason)),
-    };
+    let elements = array.items(body).map_err(Identity::Missing)?;
     let mut list = List::new();
     for element in elements {
         list.element(&joined(request, element.as_bytes(), item)?);

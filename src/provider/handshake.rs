@@ -170,9 +170,7 @@ impl Handshake {
         match &self.answer {
             HandshakeAnswer::Text(place) => echo(request.find(place)).map(Reply::Text),
             HandshakeAnswer::Fixed(answer) => Some(Reply::Fixed(answer)),
-            HandshakeAnswer::Sign(form) => {
-                signable(request.find(&form.text)).map(|token| Reply::Sign { form, token })
-            }
+            HandshakeAnswer::Sign(form) => signable(request.find(&form.text)).map(|token| Reply::Sign { form, token }),
             HandshakeAnswer::Pass => Some(Reply::Pass),
         }
     }

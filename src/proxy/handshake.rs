@@ -60,12 +60,12 @@ pub(super) fn after_verification<'r>(route: &'r RouteSettings, sent: &provider::
 }
 
 impl Proxy {
-    /// Gives a handshake what it gets. `secret` is the label of the one that verified it, if one did.
+    /// Gives a handshake what it gets. `secret` is which one verified it, if one did.
     pub(super) async fn greet(
         &self,
         found: &Match<'_>,
         reply: Reply<'_>,
-        secret: Option<&str>,
+        secret: Option<usize>,
         received: Received,
     ) -> Verdict {
         tracing::debug!(route = %found.route.name, method = %received.head.method, "a handshake");
@@ -116,7 +116,7 @@ impl Proxy {
 }
 
 /// A token and its HMAC as JSON; `None` where no secret has verified the request.
-fn signed(route: &RouteSettings, form: &Sign, token: &str, secret: Option<&str>) -> Option<String> {
+fn signed(route: &RouteSettings, form: &Sign, token: &str, secret: Option<usize>) -> Option<String> {
     let mac = route.sender.verifier.as_ref()?.mac(secret?, token.as_bytes())?;
     let mut object = serde_json::Map::new();
     object.insert(form.text_key.clone(), token.into());

@@ -22,14 +22,15 @@ use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use http::request::Parts;
+use http::uri::PathAndQuery;
 use http::{Method, Uri};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
-    PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, Network, NetworkError, OnMissingId,
+    OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 
 use crate::chain::Chain;
@@ -190,22 +191,22 @@ impl Proxy {
         attempt.run(self.app.clone(), Arc::clone(&self.ledger), received).await
     }
 
-    /// The label of the secret that verifies a request, if anything verifies this route; else what a request gets that is
-    /// not shown to be the sender's.
+    /// Which of the secrets verifies a request, if anything verifies this route; else what a request gets that is not shown
+    /// to be the sender's.
     #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
-    fn verify<'r>(&self, route: &'r RouteSettings, received: &Received) -> Result<Option<&'r str>, Verdict> {
+    fn verify(&self, route: &RouteSettings, received: &Received) -> Result<Option<usize>, Verdict> {
         let Some(verifier) = &route.sender.verifier else {
             return Ok(None);
         };
         let now = self.ledger.clock().wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
-        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
+        let sent = sent(route, received);
         let (route_name, provider) = (&route.name, route.sender.provider.as_deref().unwrap_or_default());
         match verifier.verify(&sent, now) {
-            Verification::Verified { secret, skew_seconds } => {
+            Verification::Verified { secret, index, skew_seconds } => {
                 self.note_skew(provider, skew_seconds);
                 tracing::debug!(route = %route_name, secret, skew_seconds, "verified");
-                Ok(Some(secret))
+                Ok(Some(index))
             }
             Verification::Stale { secret, skew_seconds } => {
                 self.note_skew(provider, Some(skew_seconds));
@@ -225,7 +226,7 @@ impl Proxy {
     /// The id of the event, and the text and the lifetime of its key; neither where the event has no identity.
     #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
     fn identify(&self, route: &RouteSettings, received: &Received) -> Result<(EventKey, Option<EventId>), Verdict> {
-        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
+        let sent = sent(route, received);
         match route.sender.event_id.as_ref().map(|source| source.find(&sent)) {
             Some(Identity::Known(id)) => Ok((Some((id.key_text(), route.confirmed_ttl)), Some(id))),
             Some(Identity::DuplicateHeader(_)) => Err(Verdict::Unverified),
@@ -291,9 +292,12 @@ impl Proxy {
     }
 }
 
-/// A request as those see it that verify and read it.
+/// The request as its sender's profile sees it. What a body decodes to may be as large as a body.
 fn sent<'r>(route: &RouteSettings, received: &'r Received) -> provider::Request<'r> {
-    TODO
+    let target = received.head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    provider::Request::new(&received.head.headers, &received.body)
+        .at(&received.head.method, target)
+        .decoded_up_to(usize::try_from(route.max_body_bytes).unwrap_or(usize::MAX))
 }
 
 /// The two lengths tell a sender that miscounts from a line that broke.

@@ -22,8 +22,7 @@ use crate::server::TlsFiles;
 pub struct HooksSettings {
     /// The TCP addresses where senders arrive; never empty when there are routes.
     pub listen: Vec<SocketAddr>,
-    /// The address that providers know us by, for signatures over the URL. Nobody asks for it yet: no provider of this
-    /// version signs the URL.
+    /// The address that providers know us by, for signatures over the URL; the verifiers of the routes have absorbed it.
     pub public_url: Option<PublicUrl>,
     /// Peers whose word on the sender's address counts.
     pub trusted_proxies: Vec<Network>,

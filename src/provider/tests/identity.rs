@@ -14,7 +14,7 @@ fn source(toml: &str) -> EventIdSource {
 
 /// The id as text, or the reason for having none.
 fn found(source: &EventIdSource, headers: &HeaderMap, body: &[u8]) -> String {
-    match source.find(&Request { headers, body }) {
+    match source.find(&Request::new(headers, body)) {
         Identity::Known(id) => format!("id {}", id.as_bytes().escape_ascii()),
         Identity::Missing(reason) => format!("{reason:?}"),
         Identity::DuplicateHeader(header) => format!("twice {header}"),

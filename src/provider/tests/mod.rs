@@ -11,7 +11,7 @@ mod secrets;
 mod signatures;
 mod timestamps;
 
-use super::{Profile, Profiles, Request, Secret, Tolerance, UnixSeconds, Verification, Verifier};
+use super::{Profile, Profiles, Request, Secret, Terms, Tolerance, UnixSeconds, Verification, Verifier, VerifierError};
 use hmac::{KeyInit as _, Mac as _};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sha2::Sha256;
@@ -30,7 +30,15 @@ fn secret(text: &str) -> Secret {
 }
 
 fn verifier(provider: &str, tolerance: Option<Tolerance>) -> Verifier {
-    Verifier::new(&built_in(provider), &[secret(SECRET)], tolerance).unwrap()
+    with_secrets(&built_in(provider), &[secret(SECRET)], tolerance).unwrap()
+}
+
+fn with_secrets(
+    profile: &Profile,
+    secrets: &[Secret],
+    tolerance: Option<Tolerance>,
+) -> Result<Verifier, VerifierError> {
+    Verifier::new(profile, &Terms { secrets, tolerance, ..Terms::default() })
 }
 
 fn lines<V: AsRef<[u8]>>(lines: &[(&str, V)]) -> HeaderMap {
@@ -62,7 +70,7 @@ fn judge_stripe(verifier: &Verifier, header: impl AsRef<[u8]>) -> Result<(), Str
 }
 
 fn verdict(verifier: &Verifier, headers: &HeaderMap) -> Result<(), String> {
-    match verifier.verify(&Request { headers, body: BODY }, UnixSeconds(NOW)) {
+    match verifier.verify(&Request::new(headers, BODY), UnixSeconds(NOW)) {
         Verification::Verified { .. } => Ok(()),
         Verification::Stale { skew_seconds, .. } => Err(format!("stale by {skew_seconds}")),
         Verification::Rejected(rejection) => Err(rejection.to_string()),

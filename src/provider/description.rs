@@ -116,9 +116,12 @@ impl Signature {
             details.push(format!("once for every item of JSON {items}; each must be right"));
         }
         details.extend(self.timestamp().map(Timestamp::details));
-        if !self.covers_body() {
-            details.push("It does not cover the whole body: what it leaves out can be changed.".to_owned());
-        }
+        details.extend(match self {
+            Self::None => None,
+            Self::Token(_) | Self::Basic(_) => Some("It proves who sends, and nothing about what is sent.".to_owned()),
+            _ if self.covers_body() => None,
+            _ => Some("It does not cover the whole body: what it leaves out can be changed.".to_owned()),
+        });
         details
     }
 

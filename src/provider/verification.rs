@@ -37,6 +37,7 @@ pub struct Terms<'t> {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the common one, and there is one per route")]
 enum Scheme {
     Described(DescribedVerifier),
     Jwt(JwtVerifier),

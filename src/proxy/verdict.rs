@@ -27,7 +27,10 @@ pub(super) enum Verdict {
     /// It was no event, but what the sender asks before it delivers.
     Handshake(Greeting),
     /// The event was handled before.
-    Duplicate,
+    Duplicate {
+        /// What the app answered then, where that is to be said again.
+        replay: Option<Response<Bytes>>,
+    },
     /// Another attempt at the event is under way.
     InProgress {
         /// When its claim ends.
@@ -63,7 +66,7 @@ impl Verdict {
             Self::Unrouted => "unrouted",
             Self::Unverified | Self::Stale => "unverified",
             Self::Handshake(_) => "handshake",
-            Self::Duplicate => "duplicate",
+            Self::Duplicate { .. } => "duplicate",
             Self::InProgress { .. } | Self::Late => "in_progress",
             Self::StoreDown => "degraded",
             Self::Answered(_) | Self::Dangerous(_) => "forwarded",

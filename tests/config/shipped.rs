@@ -28,6 +28,7 @@ fn with_files(directory: &TempDir) -> Environment {
         ("whatsapp-app-secret", "one\n"),
         ("whatsapp-verify-token", "two\n"),
         ("my-partner-secret", "three\n"),
+        ("app.secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"),
     ] {
         std::fs::write(directory.path().join(name), text).unwrap();
     }

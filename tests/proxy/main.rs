@@ -10,6 +10,8 @@ mod outcomes;
 mod passing;
 mod patience;
 mod pool;
+mod reloading;
+mod replies;
 mod targets;
 mod vectors;
 mod verifying;

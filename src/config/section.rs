@@ -52,6 +52,16 @@ impl<'a> Section<'a> {
         self.faults.report(self.offset, &self.name, reason)
     }
 
+    /// Reports a fault at a place inside of the section, where it is known.
+    pub(super) fn fault_at(&self, offset: Option<usize>, reason: impl Display) -> Reported {
+        self.faults.report(offset.unwrap_or(self.offset), &self.name, reason)
+    }
+
+    /// The table as a whole, for a reader of its own; with where it begins.
+    pub(super) fn whole(&self) -> Option<(DeTable<'a>, usize)> {
+        Some((self.table?.clone(), self.offset))
+    }
+
     fn take(&mut self, key: &'static str) -> Option<Item<'a>> {
         self.asked.push(key);
         self.item(key)

@@ -16,7 +16,7 @@ use std::fmt;
 pub const MAX_POINTER_STEPS: usize = 16;
 
 /// U+FEFF in UTF-8. RFC 8259, section 8.1, forbids senders to write it and allows readers to skip it.
-const BYTE_ORDER_MARK: &[u8] = &[0xEF, 0xBB, 0xBF];
+pub(super) const BYTE_ORDER_MARK: &[u8] = &[0xEF, 0xBB, 0xBF];
 
 /// A pointer of at least one step: the empty pointer names the whole document, and that is no id.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -101,7 +101,9 @@ impl Pointer {
 /// The elements of a JSON array, each as its literal text, up to one more than `max`: so that too many can be told from
 /// just enough. `None` where the text is no array.
 pub(super) fn elements(array: &str, max: usize) -> Option<Vec<&str>> {
-    serde_json::Deserializer::from_str(array).deserialize_seq(Elements { max }).ok()
+    let mut reader = serde_json::Deserializer::from_str(array);
+    let elements = reader.deserialize_seq(Elements { max }).ok()?;
+    reader.end().ok().map(|()| elements)
 }
 
 struct Elements {
@@ -125,6 +127,8 @@ impl<'b> Visitor<'b> for Elements {
                 break;
             }
         }
+        // The reader must stand behind the array.
+        while array.next_element::<IgnoredAny>()?.is_some() {}
         Ok(elements)
     }
 }

@@ -1,7 +1,7 @@
 //! The building blocks that a profile's signature can be made of.
 
 use super::{
-    Basic, Carrier, EcdsaP256, Ed25519, EventIdSource, Format, Hash, Hmac, Jwt, Message, Place, Pointer, Rsa,
+    Basic, Carrier, EcdsaP256, Ed25519, EventIdSource, Format, Hash, Hmac, IdPart, Jwt, Message, Place, Pointer, Rsa,
     Timestamp, Token,
 };
 use serde::Deserialize;
@@ -139,10 +139,14 @@ impl Signature {
     /// genuine request may send it again under an id of his own. Derived rather than written in the profile, since a
     /// claim of safety that the signed string contradicts would be worse than none.
     pub fn covers(&self, id: &EventIdSource) -> bool {
-        match id {
-            EventIdSource::Header(header) => self.covers_place(&Place::Header(header.clone())),
-            EventIdSource::Pointer(pointer) => self.covers_place(&Place::Pointer(pointer.clone())),
-            EventIdSource::Form { field, .. } => self.covers_place(&Place::Form(field.clone())),
+        let all = |parts: &[IdPart]| parts.iter().all(|part| self.covers_place(&part.place()));
+        match (id, self.items()) {
+            (EventIdSource::One(part), None) => self.covers_place(&part.place()),
+            (EventIdSource::Parts(parts), None) => all(parts),
+            // Pointers of an item's id are relative to the item; what the signed string points at is not.
+            (EventIdSource::Batch { .. }, None) => self.covers_body(),
+            (EventIdSource::Batch { array, item }, Some(items)) => array.is_at(items) && all(item),
+            (EventIdSource::One(_) | EventIdSource::Parts(_), Some(_)) => false,
         }
     }
 

@@ -11,6 +11,7 @@
 mod answer;
 mod app;
 mod attempt;
+mod handshake;
 mod headers;
 mod kept;
 mod settings;
@@ -30,8 +31,8 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    DuplicateResponse, ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId,
-    OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, Network, NetworkError,
+    OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 pub use signing::{SigningKey, SigningKeyError};
 
@@ -148,7 +149,7 @@ impl Proxy {
     async fn serve(self: &Arc<Self>, found: &Match<'_>, trusted_proxies: &[Network], request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
-        if request.head.method != Method::POST {
+        if !handshake::is_taken(route, &request.head.method) {
             return Verdict::Method;
         }
         let origin = Origin::of(&request, trusted_proxies, self.over_tls);
@@ -160,8 +161,18 @@ impl Proxy {
             }
         };
         let received = Received { head: request.head, body, origin, at };
-        if let Some(refused) = self.verify(route, &received) {
-            return refused;
+        if let Some(reply) = handshake::before_verification(route, &sent(route, &received)) {
+            return self.greet(found, reply, None, received).await;
+        }
+        if received.head.method != Method::POST {
+            return Verdict::Method;
+        }
+        let secret = match self.verify(route, &received) {
+            Ok(secret) => secret,
+            Err(refused) => return refused,
+        };
+        if let Some(reply) = handshake::after_verification(route, &sent(route, &received)) {
+            return self.greet(found, reply, secret, received).await;
         }
         let (key, event_id) = match self.identify(route, &received) {
             Ok(identified) => identified,
@@ -208,18 +219,22 @@ impl Proxy {
         attempt.run(self.app.clone(), Arc::clone(&self.ledger), received).await
     }
 
-    /// What a request that is not shown to be the sender's gets; `None` lets it pass.
-    fn verify(&self, route: &RouteSettings, received: &Received) -> Option<Verdict> {
-        let verifier = route.sender.verifier.as_ref()?;
+    /// Which of the secrets verifies a request, if anything verifies this route; else what a request gets that is not shown
+    /// to be the sender's.
+    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
+    fn verify(&self, route: &RouteSettings, received: &Received) -> Result<Option<usize>, Verdict> {
+        let Some(verifier) = &route.sender.verifier else {
+            return Ok(None);
+        };
         let now = self.ledger.clock().wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
         let sent = sent(route, received);
         let (route_name, provider) = (&route.name, route.sender.provider.as_deref().unwrap_or_default());
         match verifier.verify(&sent, now) {
-            Verification::Verified { secret, skew_seconds, .. } => {
+            Verification::Verified { secret, index, skew_seconds } => {
                 self.note_skew(provider, skew_seconds);
                 tracing::debug!(route = %route_name, secret, skew_seconds, "verified");
-                None
+                Ok(Some(index))
             }
             Verification::Stale { secret, skew_seconds } => {
                 self.note_skew(provider, Some(skew_seconds));
@@ -227,11 +242,11 @@ impl Proxy {
                     route = %route_name, secret, skew_seconds,
                     "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
                 );
-                Some(Verdict::Stale)
+                Err(Verdict::Stale)
             }
             Verification::Rejected(rejection) => {
                 tracing::info!(route = %route_name, %rejection, "refused");
-                Some(Verdict::Unverified)
+                Err(Verdict::Unverified)
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::provider::{
-    EventIdSource, MAX_SECRETS, Profile, Secret, SecretFault, Terms, Tolerance, Verifier, VerifierError,
+    EventIdSource, MAX_SECRETS, Profile, Secret, SecretFault, Signature, Terms, Tolerance, Verifier, VerifierError,
 };
 use crate::proxy::SenderSettings;
 use crate::quantity::parse_duration;
@@ -32,10 +32,8 @@ pub(super) fn provider<'p>(section: &mut Section<'_>, environment: &'p Environme
     let profiles = || environment.profiles().iter();
     section.parse("provider", |text| {
         let named = profiles().find(|(name, _)| *name == text);
-        named.map(|(name, profile)| Provider { name, profile }).ok_or_else(|| {
-            let known: Vec<_> = profiles().map(|(name, _)| name).collect();
-            format!("is not a known provider; known are {}", known.join(", "))
-        })
+        let named = named.map(|(name, profile)| Provider { name, profile });
+        named.ok_or("is not a known provider; 'onced providers' lists those that are")
     })
 }
 
@@ -124,11 +122,14 @@ fn timeless(section: &Section<'_>) -> Reported {
     section.fault("tolerance", "is of no use: this provider signs no timestamp")
 }
 
-/// Secrets or a tolerance beside `verify = "none"` look like protection that is not there.
+/// Secrets or a tolerance beside `verify = "none"` look like protection that is not there. Where the id is must be said,
+/// since a profile's is meant for events that are verified; only one of a sender that never signs knows better.
 fn unverified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
-    let event_id = match keys.event_id {
-        Ok(None) => Err(section.fault("event_id", "is required with verify = \"none\"")),
-        event_id => event_id,
+    let unsigned = keys.provider.ok().flatten().filter(|provider| provider.profile.signature == Signature::None);
+    let event_id = match (keys.event_id, unsigned) {
+        (Ok(None), Some(provider)) => Ok(provider.profile.event_id.as_ref().map(|facts| facts.source.clone())),
+        (Ok(None), None) => Err(section.fault("event_id", "is required with verify = \"none\"")),
+        (event_id, _) => event_id,
     };
     let secrets = keys.secrets.and_then(|secrets| match secrets.is_empty() {
         true => Ok(()),

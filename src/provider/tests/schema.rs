@@ -59,19 +59,24 @@ const SCHEMES: [(&str, bool); 16] = [
     ("basic = {}", false),
 ];
 
-fn read(signature: &str) -> Result<Profile, String> {
-    let text =
-        format!("title = \"P\"\nretry = {{ automatic = \"never\", manual = \"never\" }}\nsignature = {signature}");
+fn read(signature: &str, covers_body: bool) -> Result<Profile, String> {
+    let known = if covers_body { "" } else { "signs_body = false\n" };
+    let text = format!(
+        "title = \"P\"\n{known}retry = {{ automatic = \"never\", manual = \"never\" }}\nsignature = {signature}"
+    );
     toml::from_str(&text).map_err(|error| error.to_string())
 }
 
 #[test]
 fn every_scheme_reads_and_knows_whether_it_covers_the_body() {
     for (scheme, covers_body) in SCHEMES {
-        let profile = read(&format!("{{ {scheme} }}")).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        let profile = read(&format!("{{ {scheme} }}"), covers_body);
+        let profile = profile.unwrap_or_else(|error| panic!("{scheme}: {error}"));
         assert_eq!(profile.signature.covers_body(), covers_body, "{scheme}");
+        let error = read(&format!("{{ {scheme} }}"), !covers_body).unwrap_err();
+        assert!(error.contains("signs_body"), "{scheme}: {error}");
     }
-    assert!(!read("\"none\"").unwrap().signature.covers_body());
+    assert!(!read("\"none\"", false).unwrap().signature.covers_body());
 }
 
 /// A scheme of [`SCHEMES`], a part of it, what takes that part's place, and what the refusal must speak of.
@@ -103,9 +108,9 @@ const WRONG: [(usize, &str, &str, &str); 22] = [
 #[test]
 fn a_wrong_scheme_is_refused_with_the_reason() {
     for (scheme, old, new, reason) in WRONG {
-        let sound = SCHEMES[scheme].0;
+        let (sound, covers_body) = SCHEMES[scheme];
         assert!(sound.contains(old), "{old}");
-        let error = read(&format!("{{ {} }}", sound.replacen(old, new, 1))).unwrap_err();
+        let error = read(&format!("{{ {} }}", sound.replacen(old, new, 1)), covers_body).unwrap_err();
         assert!(error.contains(reason), "{new}: {error}");
     }
 }
@@ -136,7 +141,7 @@ fn what_is_covered_follows_from_the_signed_string() {
         (14, header("X-Token"), false),
     ];
     for (scheme, place, covered) in rows {
-        let profile = read(&format!("{{ {} }}", SCHEMES[scheme].0)).unwrap();
+        let profile = read(&format!("{{ {} }}", SCHEMES[scheme].0), SCHEMES[scheme].1).unwrap();
         assert_eq!(profile.signature.covers_place(&place), covered, "{place} of {}", SCHEMES[scheme].0);
     }
 }

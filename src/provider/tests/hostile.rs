@@ -7,17 +7,10 @@ use std::io::Write as _;
 
 const HMAC: &str = r#"algorithm = "sha256", encoding = "hex", key = "text""#;
 
-/// A profile with this signature.
-fn profile(signature: &str) -> Profile {
-    let text =
-        format!("title = \"P\"\nretry = {{ automatic = \"never\", manual = \"never\" }}\nsignature = {signature}");
-    toml::from_str(&text).unwrap_or_else(|error| panic!("{signature}: {error}"))
-}
-
 fn judge(signature: &str, request: &Request<'_>) -> Result<(), String> {
     let secrets = [secret(SECRET)];
     let terms = Terms { secrets: &secrets, public_url: Some("https://a.example"), ..Terms::default() };
-    let verifier = Verifier::new(&profile(signature), &terms).unwrap();
+    let verifier = Verifier::new(&signing_with(signature), &terms).unwrap();
     match verifier.verify(request, UnixSeconds(NOW)) {
         Verification::Verified { .. } => Ok(()),
         Verification::Stale { skew_seconds, .. } => Err(format!("stale by {skew_seconds}")),
@@ -168,7 +161,7 @@ fn a_public_key_is_tried_on_a_few_signatures_only() {
     let key = "e734ea6c2b6257de72355e472aa05a4c487e6b463c029ed306df2f01b5636b58";
     let list = r#"format = { list = { between = ",", after_name = "=", name = "v" } }"#;
     let scheme = format!(r#"{{ ed25519 = {{ header = "X", {list}, encoding = "hex", signed_string = "{{body}}" }} }}"#);
-    let verifier = with_secrets(&profile(&scheme), &[secret(key)], None).unwrap();
+    let verifier = with_secrets(&signing_with(&scheme), &[secret(key)], None).unwrap();
     for (count, reason) in [(4, "no secret made this signature"), (5, "more signatures than are tried")] {
         let headers = lines(&[("x", vec![format!("v={}", "00".repeat(64)); count].join(","))]);
         assert_eq!(verdict(&verifier, &headers), Err(reason.to_owned()), "{count}");

@@ -28,6 +28,19 @@ fn built_in(name: &str) -> Profile {
     Profiles::built_in().find(name).unwrap().clone()
 }
 
+/// A sender with this signature, which says of it what it must: `signs_body = false` where that is so.
+fn signing_with(signature: &str) -> Profile {
+    let read = |signs_body: &str| {
+        let rest = "title = \"P\"\nretry = { automatic = \"never\", manual = \"never\" }";
+        toml::from_str(&format!("{rest}\n{signs_body}\nsignature = {signature}"))
+    };
+    match read("") {
+        Err(error) if error.to_string().contains("signs_body = false") => read("signs_body = false"),
+        profile => profile,
+    }
+    .unwrap_or_else(|error| panic!("{signature}: {error}"))
+}
+
 fn secret(text: &str) -> Secret {
     Secret::from_bytes(format!("secret {text}"), text.as_bytes()).unwrap()
 }

@@ -68,9 +68,7 @@ const HEX: &str =
 
 /// What a scheme says of a secret.
 fn fault(scheme: &str, bytes: &[u8]) -> Option<SecretFault> {
-    let text =
-        format!("title = \"P\"\nretry = {{ automatic = \"never\", manual = \"never\" }}\nsignature = {{ {scheme} }}");
-    let profile: Profile = toml::from_str(&text).unwrap();
+    let profile = signing_with(&format!("{{ {scheme} }}"));
     let secret = Secret::from_bytes("s", bytes);
     secret.and_then(|secret| Verifier::try_secret(&profile, &secret)).err().map(|error| error.fault)
 }

@@ -5,14 +5,8 @@ use std::collections::BTreeMap;
 
 const HMAC: &str = r#"algorithm = "sha256", header = "X", encoding = "hex", key = "text""#;
 
-fn profile(signature: &str) -> Profile {
-    let text =
-        format!("title = \"P\"\nretry = {{ automatic = \"never\", manual = \"never\" }}\nsignature = {signature}");
-    toml::from_str(&text).unwrap()
-}
-
 fn signing(signed_string: &str) -> Profile {
-    profile(&format!(r#"{{ hmac = {{ {HMAC}, signed_string = "{signed_string}" }} }}"#))
+    signing_with(&format!(r#"{{ hmac = {{ {HMAC}, signed_string = "{signed_string}" }} }}"#))
 }
 
 fn parameters(names: &[&str]) -> BTreeMap<String, String> {
@@ -35,7 +29,7 @@ fn what_is_signed_and_not_sent_must_be_given_and_nothing_else() {
     assert!(matches!(missing, Err(VerifierError::MissingParameter(name)) if name == "x"));
     let unknown = make(&signing("{body}"), None, &["hook"]);
     assert!(matches!(unknown, Err(VerifierError::UnknownParameter(name)) if name == "hook"));
-    assert!(matches!(make(&profile("\"none\""), None, &[]), Err(VerifierError::NoSignature)));
+    assert!(matches!(make(&signing_with("\"none\""), None, &[]), Err(VerifierError::NoSignature)));
 }
 
 #[test]
@@ -67,6 +61,6 @@ fn a_text_is_signed_with_the_secret_that_matched() {
         assert_eq!(verifier.mac(index, b"text"), Some(mac(key.as_bytes(), b"text")), "{key}");
     }
     assert_eq!(verifier.mac(2, b"text"), None);
-    let token = with_secrets(&profile(r#"{ token = { header = "X" } }"#), &secrets, None).unwrap();
+    let token = with_secrets(&signing_with(r#"{ token = { header = "X" } }"#), &secrets, None).unwrap();
     assert_eq!(token.mac(0, b"text"), None);
 }

@@ -14,6 +14,9 @@ pub enum Rejection {
     /// No header whose name begins with what the profile says.
     #[error("there is no header {0}*")]
     MissingFamily(String),
+    /// One of those headers came more than once.
+    #[error("one of the headers {0}* came more than once")]
+    DuplicateInFamily(String),
     /// Another text that the scheme needs is absent.
     #[error("{0} is missing")]
     Missing(Place),
@@ -59,6 +62,10 @@ pub enum Rejection {
     /// The sender's list of signed headers holds something that is no header name.
     #[error("the list of signed headers is malformed")]
     MalformedHeaderList,
+    /// A header that the sender lists as signed is absent, or came more than once. Which one is the sender's text, and
+    /// stays out of the log.
+    #[error("a header that is listed as signed did not come exactly once")]
+    ListedHeader,
     /// The URL has no hash of the body, and needs one.
     #[error("the URL lacks the hash of the body")]
     MissingBodyHash,

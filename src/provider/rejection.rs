@@ -101,10 +101,10 @@ pub enum Rejection {
 impl Rejection {
     /// A text that could not be read.
     pub(super) fn unreadable(place: &Place, unreadable: Unreadable) -> Self {
-        match (place, unreadable) {
-            (Place::Header(header), Unreadable::Repeated) => Self::DuplicateHeader(header.clone()),
-            _ => Self::Unreadable(place.clone(), unreadable),
+        if let (Place::Header(header), Unreadable::Repeated) = (place, unreadable) {
+            return Self::DuplicateHeader(header.clone());
         }
+        Self::Unreadable(place.clone(), unreadable)
     }
 
     /// A text that is not there.

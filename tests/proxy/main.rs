@@ -4,6 +4,7 @@
 
 mod binary;
 mod duplicates;
+mod handshakes;
 mod harness;
 mod identity;
 mod outcomes;

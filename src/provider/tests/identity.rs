@@ -213,19 +213,15 @@ fn a_source_names_exactly_one_place() {
 /// Several ids of one event are one id, and whatever they hold, two lists of them never are.
 #[test]
 fn parts_are_joined_without_collisions() {
-    let toml =
-        r#"{ parts = [{ header = "X-Kind" }, { pointer = "/a" }, { form = "f", pointer = "/b" }, { query = "q" }] }"#;
-    let with = |kind: &[u8], target: &str| {
-        let headers = lines(&[("x-kind", kind)]);
-        let body = br#"{"a":1}"#;
-        match source(toml).find(&Request::new(&headers, body).at(&http::Method::POST, target)) {
-            Identity::Known(id) => format!("id {}", id.as_bytes().escape_ascii()),
-            Identity::Missing(reason) => format!("{reason:?}"),
-            Identity::DuplicateHeader(header) => format!("twice {header}"),
-        }
-    };
-    // A body is JSON or a form, so that not all of these can be there at once.
-    assert_eq!(with(b"k", "/?q=1"), "Absent");
+    let everywhere = source(r#"{ parts = [{ header = "X-Kind" }, { pointer = "/a" }, { query = "q" }] }"#);
+    let kind = lines(&[("x-kind", "k")]);
+    let at = |target| everywhere.find(&Request::new(&kind, br#"{"a":1}"#).at(&http::Method::POST, target));
+    match at("/?q=%41&p=2") {
+        Identity::Known(id) => assert_eq!(id.as_bytes(), br#"["k","1","A"]"#),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(at("/?q=1&q=1"), Identity::Missing(MissingId::Ambiguous));
+    assert_eq!(at("/"), Identity::Missing(MissingId::Absent));
 
     let two = r#"{ parts = [{ pointer = "/a" }, { pointer = "/b" }] }"#;
     let rows = [

@@ -8,6 +8,7 @@ mod handshakes;
 mod harness;
 mod identity;
 mod outcomes;
+mod partner;
 mod passing;
 mod patience;
 mod pool;

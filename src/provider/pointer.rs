@@ -122,6 +122,8 @@ impl<'b> Visitor<'b> for Elements {
         while let Some(element) = array.next_element::<&'b RawValue>()? {
             elements.push(element.get());
             if elements.len() > self.max {
+                // To the end, or the reader would take the rest for junk behind the array.
+                while array.next_element::<IgnoredAny>()?.is_some() {}
                 break;
             }
         }

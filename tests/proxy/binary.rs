@@ -86,6 +86,14 @@ impl Process {
         self.sent(event).await.answer().await
     }
 
+    /// Waits until the claim of an event is on the disk: what is read back is. The app may have the event before.
+    async fn claim_is_synced(&self, key: &str) {
+        let mut api = Sender(TcpStream::connect(&self.api).await.unwrap());
+        let head = format!("GET /v1/claims/route%3Agithub/{key} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        api.send(head).await;
+        assert_eq!(api.answer().await.status(), 200);
+    }
+
     /// Ends it as a crash of the machine's making would.
     fn kill(mut self) {
         self.child.kill().unwrap();
@@ -123,6 +131,7 @@ async fn an_attempt_that_dies_with_the_process_gives_its_event_back() {
     sender.answer().await.assert(200, "forwarded");
     let _sender = process.sent(&event).await;
     let hit = app.hit().await;
+    process.claim_is_synced("e-1").await;
     process.kill();
     drop(hit);
 

@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
 mod handshakes;
+mod hostile;
 mod identity;
 mod keys;
 mod lifetimes;
 mod profiles;
+mod public_keys;
 mod schema;
 mod secrets;
 mod signatures;
+mod terms;
 mod timestamps;
 
 use super::{Profile, Profiles, Request, Secret, Terms, Tolerance, UnixSeconds, Verification, Verifier, VerifierError};
@@ -24,6 +27,19 @@ const SECRET: &str = "whsec_c2l4dGVlbi1ieXRlcy1vci1zbw==";
 
 fn built_in(name: &str) -> Profile {
     Profiles::built_in().find(name).unwrap().clone()
+}
+
+/// A sender with this signature, which says of it what it must: `signs_body = false` where that is so.
+fn signing_with(signature: &str) -> Profile {
+    let read = |signs_body: &str| {
+        let rest = "title = \"P\"\nretry = { automatic = \"never\", manual = \"never\" }";
+        toml::from_str(&format!("{rest}\n{signs_body}\nsignature = {signature}"))
+    };
+    match read("") {
+        Err(error) if error.to_string().contains("signs_body = false") => read("signs_body = false"),
+        profile => profile,
+    }
+    .unwrap_or_else(|error| panic!("{signature}: {error}"))
 }
 
 fn secret(text: &str) -> Secret {

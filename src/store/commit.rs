@@ -178,10 +178,11 @@ impl Committer {
             return Ok(());
         };
         if healthy.early_since.is_some_and(|since| since.elapsed() >= EARLY_SYNC) {
-            let last = self.shared.numbers.last();
+            let (started, last) = (Instant::now(), self.shared.numbers.last());
             healthy.engine.write_sequence(last)?;
             self.written = last;
             self.synced = healthy.sync(last)?;
+            self.shared.metrics.commit_seconds.observe(started.elapsed().as_secs_f64());
         }
         if self.synced != self.written && healthy.last_sync.elapsed() >= TICK {
             self.synced = healthy.sync(self.written)?;

@@ -286,6 +286,29 @@ mod tests {
         }
     }
 
+    /// The holder is at work by then: whoever asks next must find the key held, also when the sync fails.
+    #[test]
+    fn a_claim_that_was_answered_early_is_held_whatever_becomes_of_its_sync() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut healthy = healthy(dir.path());
+        let early = Request { answer_at: AnswerAt::Decision, ..request("early", claim(), OnStoreFailure::Open) };
+        let late = request("late", claim(), OnStoreFailure::Open);
+        let mut desk = healthy.desk(NOW);
+        for request in [&early, &late] {
+            desk.command(request).expect("it goes on").expect("it is answered");
+            if request.answer_at == AnswerAt::Decision {
+                desk.answered_early();
+            }
+        }
+        let shared = Arc::clone(&healthy.shared);
+        shared.lend(Some(Arc::clone(&healthy.engine)));
+        let held = |known: Known| matches!(known, Known::Record(Some(Record::Held(_))));
+        assert!(held(shared.read_past_commits(&early.key)) && !held(shared.read_past_commits(&late.key)));
+        let (guard, _) = healthy.give_up();
+        assert!(matches!(guard.entry(&early.key), Some(Some(Record::Held(_)))), "{:?}", guard.entry(&early.key));
+        assert!(matches!(guard.entry(&late.key), Some(None)), "{:?}", guard.entry(&late.key));
+    }
+
     /// A record that could not be read counted as absent: when the database came back the key was removed.
     #[test]
     fn what_could_not_be_read_is_not_written_back_as_absent() {

@@ -222,6 +222,11 @@ pub(super) const REPLACED: &[(usize, &str, &str)] = &[
     (4, "provider = \"mollie-classic\"", "4: route[0].provider: signs nothing: the route needs verify = \"none\""),
     (5, "", "1: route[0].secrets: needs at least one"),
     (5, "verify = \"none\"", "1: route[0].event_id: is required with verify = \"none\""),
+    (
+        4,
+        "provider = \"coinbase-commerce\"\non_missing_id = \"hash\"",
+        "5: route[0].on_missing_id: must not be \"hash\": this provider's body differs between attempts",
+    ),
     (6, "", "1: route[0].forward_to: is required"),
     (
         5,

@@ -1,6 +1,6 @@
 //! What senders ask before they deliver: an echo, a proof that we hold the secret, or just an answer.
 //!
-//! A profile describes how such a request is told from an event and what it gets; what comes of it here is a [`Reply`],
+//! A profile describes how such a request is told from an event and what it gets; what comes of it here is a [`HandshakeReply`],
 //! and no state. A handshake is never an event: it is not claimed, and asked again it is answered again.
 //!
 //! Two of them are dangerous by their nature. One that echoes a text would let anybody have any page served from our
@@ -34,7 +34,7 @@ pub struct Handshake {
     pub method: HandshakeMethod,
     /// What tells it from others; all must hold.
     #[serde(default)]
-    pub when: Vec<Condition>,
+    pub when: Vec<HandshakeCondition>,
     /// Whether a POST is checked after verification. A GET or HEAD never carries a signature.
     #[serde(default = "yes")]
     pub verified: bool,
@@ -64,7 +64,7 @@ pub enum HandshakeMethod {
 /// absent = true }`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Condition {
+pub struct HandshakeCondition {
     /// What is looked at.
     pub place: Place,
     /// The text that must stand there, byte for byte.
@@ -83,7 +83,7 @@ pub enum HandshakeAnswer {
     /// Always the same.
     Fixed(Acknowledgement),
     /// A text and its HMAC under the secret that verified the request.
-    Sign(Sign),
+    Sign(SignedToken),
     /// What the app says. The request goes there as it is, and its answer comes back.
     Pass,
 }
@@ -91,7 +91,7 @@ pub enum HandshakeAnswer {
 /// 200 and a JSON object of a text and its HMAC as hex, made with the hash function of the profile's signature.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sign {
+pub struct SignedToken {
     /// Where the text stands.
     pub text: Place,
     /// The key that it gets.
@@ -102,15 +102,15 @@ pub struct Sign {
 
 /// What a request that is a handshake gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply<'h> {
+pub enum HandshakeReply<'h> {
     /// 200 with this plain text.
     Text(Vec<u8>),
     /// This.
     Fixed(&'h Acknowledgement),
-    /// 200 with this token and its HMAC, under the keys of [`Sign`].
+    /// 200 with this token and its HMAC, under the keys of [`SignedToken`].
     Sign {
         /// How to write it.
-        form: &'h Sign,
+        form: &'h SignedToken,
         /// The text, checked.
         token: String,
     },
@@ -154,24 +154,26 @@ pub enum HandshakeFault {
 impl Handshake {
     /// What this request gets, if it is this handshake; `token` is the route's. A request without the text that would be
     /// echoed or signed, or with one that is not of its form, is no handshake.
-    fn reply(&self, request: &Request<'_>, token: Option<&Secret>) -> Option<Reply<'_>> {
+    fn reply(&self, request: &Request<'_>, token: Option<&Secret>) -> Option<HandshakeReply<'_>> {
         if !self.when.iter().all(|condition| condition.holds(&request.find(&condition.place))) {
             return None;
         }
         if let Some(place) = &self.token {
             let Some(token) = token else {
-                return Some(Reply::Pass);
+                return Some(HandshakeReply::Pass);
             };
             let given = request.find(place).ok().flatten().unwrap_or_default();
             if !bool::from(token.text().as_bytes().ct_eq(&given)) {
-                return Some(Reply::Refused);
+                return Some(HandshakeReply::Refused);
             }
         }
         match &self.answer {
-            HandshakeAnswer::Text(place) => echo(request.find(place)).map(Reply::Text),
-            HandshakeAnswer::Fixed(answer) => Some(Reply::Fixed(answer)),
-            HandshakeAnswer::Sign(form) => signable(request.find(&form.text)).map(|token| Reply::Sign { form, token }),
-            HandshakeAnswer::Pass => Some(Reply::Pass),
+            HandshakeAnswer::Text(place) => echo(request.find(place)).map(HandshakeReply::Text),
+            HandshakeAnswer::Fixed(answer) => Some(HandshakeReply::Fixed(answer)),
+            HandshakeAnswer::Sign(form) => {
+                signable(request.find(&form.text)).map(|token| HandshakeReply::Sign { form, token })
+            }
+            HandshakeAnswer::Pass => Some(HandshakeReply::Pass),
         }
     }
 
@@ -200,7 +202,7 @@ impl Handshake {
     /// Every place that is looked at.
     fn places(&self) -> impl Iterator<Item = &Place> {
         let answered = match &self.answer {
-            HandshakeAnswer::Text(place) | HandshakeAnswer::Sign(Sign { text: place, .. }) => Some(place),
+            HandshakeAnswer::Text(place) | HandshakeAnswer::Sign(SignedToken { text: place, .. }) => Some(place),
             HandshakeAnswer::Fixed(_) | HandshakeAnswer::Pass => None,
         };
         self.when.iter().map(|condition| &condition.place).chain(&self.token).chain(answered)
@@ -212,7 +214,7 @@ pub fn reply_unsigned<'h>(
     handshakes: &'h [Handshake],
     request: &Request<'_>,
     token: Option<&Secret>,
-) -> Option<Reply<'h>> {
+) -> Option<HandshakeReply<'h>> {
     let wanted = match *request.method() {
         Method::GET => HandshakeMethod::Get,
         Method::HEAD => HandshakeMethod::Head,
@@ -223,7 +225,7 @@ pub fn reply_unsigned<'h>(
 }
 
 /// The reply to a POST that has not been verified, if it is a handshake that comes before there is a secret.
-pub fn reply_unverified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<Reply<'h>> {
+pub fn reply_unverified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<HandshakeReply<'h>> {
     if request.body.len() > MAX_UNVERIFIED_BODY_BYTES {
         return None;
     }
@@ -231,7 +233,7 @@ pub fn reply_unverified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) 
 }
 
 /// The reply to a POST that has been verified, or need not be.
-pub fn reply_verified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<Reply<'h>> {
+pub fn reply_verified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<HandshakeReply<'h>> {
     posts(handshakes, true).filter_map(|handshake| handshake.reply(request, None)).next()
 }
 
@@ -242,7 +244,7 @@ fn posts(handshakes: &[Handshake], verified: bool) -> impl Iterator<Item = &Hand
 /// What was found in a place; `None` where there is nothing.
 type Found<'r> = Result<Option<Cow<'r, [u8]>>, Unreadable>;
 
-impl Condition {
+impl HandshakeCondition {
     fn holds(&self, found: &Found<'_>) -> bool {
         match (found, &self.equals) {
             (Ok(None), _) => self.absent,
@@ -283,7 +285,7 @@ impl fmt::Display for HandshakeMethod {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for HandshakeCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.equals, self.absent) {
             (_, true) => write!(f, "no {}", self.place),

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::provider::{
-    Handshake, MAX_ECHO_BYTES, MAX_TOKEN_BYTES, MAX_UNVERIFIED_BODY_BYTES, Reply, reply_unsigned, reply_unverified,
-    reply_verified,
+    Handshake, HandshakeReply, MAX_ECHO_BYTES, MAX_TOKEN_BYTES, MAX_UNVERIFIED_BODY_BYTES, reply_unsigned,
+    reply_unverified, reply_verified,
 };
 use http::Method;
 
@@ -11,14 +11,14 @@ use http::Method;
 type Lines<'l> = &'l [(&'l str, &'l str)];
 
 /// A reply in words.
-fn told(reply: Option<Reply<'_>>) -> String {
+fn told(reply: Option<HandshakeReply<'_>>) -> String {
     match reply {
         None => "none".to_owned(),
-        Some(Reply::Text(text)) => format!("text {}", text.escape_ascii()),
-        Some(Reply::Fixed(answer)) => format!("fixed {answer}"),
-        Some(Reply::Sign { form, token }) => format!("sign {token} as {} and {}", form.text_key, form.mac_key),
-        Some(Reply::Pass) => "pass".to_owned(),
-        Some(Reply::Refused) => "refused".to_owned(),
+        Some(HandshakeReply::Text(text)) => format!("text {}", text.escape_ascii()),
+        Some(HandshakeReply::Fixed(answer)) => format!("fixed {answer}"),
+        Some(HandshakeReply::Sign { form, token }) => format!("sign {token} as {} and {}", form.text_key, form.mac_key),
+        Some(HandshakeReply::Pass) => "pass".to_owned(),
+        Some(HandshakeReply::Refused) => "refused".to_owned(),
     }
 }
 

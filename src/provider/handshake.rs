@@ -140,7 +140,8 @@ pub enum HandshakeFault {
     UnverifiedGet(String),
     /// Whoever leaves the signature out would get more than the app's or a fixed answer.
     #[error(
-        "handshake {0:?}: an unverified POST needs a condition with absent, and can be passed or get a fixed answer"
+        "handshake {0:?}: an unverified POST needs the condition that the signature is absent, and can be passed or get a \
+         fixed answer"
     )]
     UnverifiedPost(String),
     /// There is no secret to sign with before verification.
@@ -177,8 +178,8 @@ impl Handshake {
         }
     }
 
-    /// What cannot be meant.
-    pub(super) fn faults(&self) -> Vec<HandshakeFault> {
+    /// What cannot be meant. `signature` is the place that a signature stands in, if that is one place.
+    pub(super) fn faults(&self, signature: Option<&Place>) -> Vec<HandshakeFault> {
         use HandshakeFault as Fault;
         let name = || self.name.clone();
         let mut faults = Vec::new();
@@ -187,7 +188,8 @@ impl Handshake {
         let signs = matches!(self.answer, HandshakeAnswer::Sign(_));
         let echoes = matches!(self.answer, HandshakeAnswer::Text(_));
         let sends_body = matches!(&self.answer, HandshakeAnswer::Fixed(answer) if !answer.body.is_empty());
-        let without_signature = self.when.iter().any(|condition| condition.absent);
+        let absent = |place: &Place| self.when.iter().any(|condition| condition.absent && condition.place == *place);
+        let without_signature = signature.is_some_and(absent);
         refuse(is_post && self.when.is_empty(), Fault::Unconditional);
         refuse(!is_post && self.places().any(is_in_body), Fault::NoBody);
         refuse(self.when.iter().any(|condition| condition.absent && condition.equals.is_some()), Fault::EqualsAbsent);

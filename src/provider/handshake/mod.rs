@@ -1,28 +1,23 @@
 //! What senders ask before they deliver: an echo, a proof that we hold the secret, or just an answer.
 //!
-//! A profile describes how such a request is told from an event and what it gets; what comes of it here is a [`HandshakeReply`],
-//! and no state. A handshake is never an event: it is not claimed, and asked again it is answered again.
+//! A profile describes how such a request is told from an event and what it gets; what comes of it ([`reply`]) is a
+//! [`HandshakeReply`], and no state. A handshake is never an event: it is not claimed, and asked again it is answered again.
 //!
 //! Two of them are dangerous by their nature. One that echoes a text would let anybody have any page served from our
 //! address, so the text is bounded, and its answer is never anything but plain text. One that signs a text of the caller's
 //! choice could be made to sign an event; so it is answered after verification only, and signs nothing but what looks like
 //! a token ([`MAX_TOKEN_BYTES`]).
 
-use super::{Acknowledgement, Place, Request, Secret, Unreadable};
-use http::Method;
+mod reply;
+
+pub use self::reply::{
+    HandshakeReply, MAX_ECHO_BYTES, MAX_TOKEN_BYTES, MAX_UNVERIFIED_BODY_BYTES, reply_unsigned, reply_unverified,
+    reply_verified,
+};
+
+use super::{Acknowledgement, Place};
 use serde::Deserialize;
-use std::borrow::Cow;
 use std::fmt;
-use subtle::ConstantTimeEq as _;
-
-/// The longest text that is echoed. Senders choose challenges of 20 to 100 characters.
-pub const MAX_ECHO_BYTES: usize = 1024;
-
-/// The longest text that is signed. Zoom's tokens have 22 characters.
-pub const MAX_TOKEN_BYTES: usize = 64;
-
-/// The largest body of a handshake that comes before there is a secret. Asana's is empty or `{}`.
-pub const MAX_UNVERIFIED_BODY_BYTES: usize = 1024;
 
 /// One kind of question, a `[[handshake]]` of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -100,26 +95,6 @@ pub struct SignedToken {
     pub mac_key: String,
 }
 
-/// What a request that is a handshake gets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HandshakeReply<'h> {
-    /// 200 with this plain text.
-    Text(Vec<u8>),
-    /// This.
-    Fixed(&'h Acknowledgement),
-    /// 200 with this token and its HMAC, under the keys of [`SignedToken`].
-    Sign {
-        /// How to write it.
-        form: &'h SignedToken,
-        /// The text, checked.
-        token: String,
-    },
-    /// The app's answer.
-    Pass,
-    /// It does not know the route's token.
-    Refused,
-}
-
 /// A handshake cannot be meant like this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeFault {
@@ -153,31 +128,6 @@ pub enum HandshakeFault {
 }
 
 impl Handshake {
-    /// What this request gets, if it is this handshake; `token` is the route's. A request without the text that would be
-    /// echoed or signed, or with one that is not of its form, is no handshake.
-    fn reply(&self, request: &Request<'_>, token: Option<&Secret>) -> Option<HandshakeReply<'_>> {
-        if !self.when.iter().all(|condition| condition.holds(&request.find(&condition.place))) {
-            return None;
-        }
-        if let Some(place) = &self.token {
-            let Some(token) = token else {
-                return Some(HandshakeReply::Pass);
-            };
-            let given = request.find(place).ok().flatten().unwrap_or_default();
-            if !bool::from(token.text().as_bytes().ct_eq(&given)) {
-                return Some(HandshakeReply::Refused);
-            }
-        }
-        match &self.answer {
-            HandshakeAnswer::Text(place) => echo(request.find(place)).map(HandshakeReply::Text),
-            HandshakeAnswer::Fixed(answer) => Some(HandshakeReply::Fixed(answer)),
-            HandshakeAnswer::Sign(form) => {
-                signable(request.find(&form.text)).map(|token| HandshakeReply::Sign { form, token })
-            }
-            HandshakeAnswer::Pass => Some(HandshakeReply::Pass),
-        }
-    }
-
     /// What cannot be meant. `signature` is the place that a signature stands in, if that is one place.
     pub(super) fn faults(&self, signature: Option<&Place>) -> Vec<HandshakeFault> {
         use HandshakeFault as Fault;
@@ -211,70 +161,11 @@ impl Handshake {
     }
 }
 
-/// The reply to a GET or HEAD.
-pub fn reply_unsigned<'h>(
-    handshakes: &'h [Handshake],
-    request: &Request<'_>,
-    token: Option<&Secret>,
-) -> Option<HandshakeReply<'h>> {
-    let wanted = match *request.method() {
-        Method::GET => HandshakeMethod::Get,
-        Method::HEAD => HandshakeMethod::Head,
-        _ => return None,
-    };
-    let asked = handshakes.iter().filter(|handshake| handshake.method == wanted);
-    asked.filter_map(|handshake| handshake.reply(request, token)).next()
-}
-
-/// The reply to a POST that has not been verified, if it is a handshake that comes before there is a secret.
-pub fn reply_unverified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<HandshakeReply<'h>> {
-    if request.body.len() > MAX_UNVERIFIED_BODY_BYTES {
-        return None;
-    }
-    posts(handshakes, false).filter_map(|handshake| handshake.reply(request, None)).next()
-}
-
-/// The reply to a POST that has been verified, or need not be.
-pub fn reply_verified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<HandshakeReply<'h>> {
-    posts(handshakes, true).filter_map(|handshake| handshake.reply(request, None)).next()
-}
-
-fn posts(handshakes: &[Handshake], verified: bool) -> impl Iterator<Item = &Handshake> {
-    handshakes.iter().filter(move |one| one.method == HandshakeMethod::Post && one.verified == verified)
-}
-
-/// What was found in a place; `None` where there is nothing.
-type Found<'r> = Result<Option<Cow<'r, [u8]>>, Unreadable>;
-
-impl HandshakeCondition {
-    fn holds(&self, found: &Found<'_>) -> bool {
-        match (found, &self.equals) {
-            (Ok(None), _) => self.absent,
-            (Ok(Some(text)), Some(wanted)) => !self.absent && **text == *wanted.as_bytes(),
-            (Ok(Some(text)), None) => !self.absent && !text.trim_ascii().is_empty(),
-            (Err(_), _) => false,
-        }
-    }
-}
-
 fn is_in_body(place: &Place) -> bool {
     match place {
         Place::Pointer(_) | Place::Form(_) => true,
         Place::Header(_) | Place::Query(_) => false,
     }
-}
-
-fn echo(found: Found<'_>) -> Option<Vec<u8>> {
-    let text = found.ok()??;
-    (!text.is_empty() && text.len() <= MAX_ECHO_BYTES).then(|| text.into_owned())
-}
-
-/// A text that may be signed: letters, digits, `-` and `_`. No signed string of an event consists of these alone.
-fn signable(found: Found<'_>) -> Option<String> {
-    let text = found.ok()??;
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let is_token = (1..=MAX_TOKEN_BYTES).contains(&text.len()) && text.iter().all(plain);
-    is_token.then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
 impl fmt::Display for HandshakeMethod {

@@ -68,6 +68,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+pub mod event;
 pub mod ledger;
 pub mod metrics;
 pub mod provider;

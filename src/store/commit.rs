@@ -19,6 +19,7 @@ use super::job::Job;
 use super::mark::{self, Mark};
 use super::outage::Outage;
 use super::recovery::Unrecoverable;
+use super::room::Room;
 use super::settings::{StoreSettings, SyncMode};
 use super::shared::Shared;
 use crate::claim::Timestamp;
@@ -33,6 +34,7 @@ const IDLE_MARK: Duration = Duration::from_secs(60);
 
 pub(super) struct Committer {
     pub(super) shared: Arc<Shared>,
+    pub(super) room: Arc<Room>,
     pub(super) directory: Directory,
     pub(super) settings: StoreSettings,
     pub(super) real_sync: bool,
@@ -135,8 +137,8 @@ impl Committer {
         healthy.engine.write_sequence(last)?;
         self.written = last;
         match self.settings.sync {
-            SyncMode::Always => self.synced = healthy.sync(self.written)?,
-            SyncMode::Interval => healthy.answer_before_sync(),
+            SyncMode::Interval if !group.iter().any(Job::must_be_synced) => healthy.answer_before_sync(),
+            SyncMode::Interval | SyncMode::Always => self.synced = healthy.sync(self.written)?,
         }
         self.shared.metrics.commit_group_size.observe(group.len() as f64);
         self.shared.metrics.commit_seconds.observe(started.elapsed().as_secs_f64());

@@ -1,19 +1,23 @@
 //! Opening a store: what must fit together before anything may be answered.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::commit::{Committer, State};
+use super::content_file;
 use super::directory::Directory;
 use super::engine::{Engine, EngineError};
 use super::error::OpenError;
 use super::fault::Fault;
 use super::guard::Guard;
 use super::healthy::Healthy;
+use super::kept::ContentFile;
 use super::mark::{self, Mark, MarkError};
 use super::numbers::Numbers;
 use super::original::{self, Original};
 use super::outage::Outage;
+use super::room::Room;
 use super::settings::StoreSettings;
 use super::shared::Shared;
 use crate::chain::Chain;
@@ -57,6 +61,8 @@ pub(super) fn open(
     if let Err(error) = directory.keep_reserve() {
         tracing::warn!(error = %error, "no reserve for a full disk could be made");
     }
+    let room = Arc::new(Room::new(&settings, Arc::clone(&metrics)));
+    take_stock(&engine, &room).map_err(|error| engine_error(&directory, error))?;
     let shared = Arc::new(Shared::new(metrics, fault, Numbers::after(sequence)));
     shared.lend(Some(Arc::clone(&engine)));
     let state = match fault {
@@ -65,6 +71,7 @@ pub(super) fn open(
     };
     Ok(Committer {
         shared,
+        room,
         directory,
         settings,
         real_sync,
@@ -74,6 +81,41 @@ pub(super) fn open(
         synced: found,
         state,
     })
+}
+
+/// Counts the events, says what is missing of them, and removes what a crash left behind: files that no entry names, since
+/// the entry was never written, or is gone already.
+fn take_stock(engine: &Engine, room: &Room) -> Result<(), EngineError> {
+    room.count(engine, || ())?;
+    let (mut named, mut unreadable) = (HashSet::new(), HashSet::new());
+    for item in engine.scan_events(None) {
+        let (id, kept) = match item? {
+            (id, Ok(kept)) => (id, kept),
+            (id, Err(error)) => {
+                tracing::error!(event = %id, error = %Chain(&error), "an event cannot be read");
+                unreadable.insert(id);
+                continue;
+            }
+        };
+        let Some(file) = kept.file() else { continue };
+        match content_file::length(room.store(), file) {
+            Ok(Some(bytes)) if bytes == file.bytes => {}
+            Ok(found) => {
+                let (expected, name) = (file.bytes, file.name());
+                tracing::error!(event = %id, name, expected, found, "the file of an event is not as it was written");
+            }
+            Err(error) => tracing::error!(event = %id, error = %error, "the file of an event cannot be looked at"),
+        }
+        named.insert(file.name());
+    }
+    // One of an entry that cannot be read may be all that is left of it.
+    let is_named = |name: &str| named.contains(name) || ContentFile::id_in(name).is_some_and(|id| unreadable.contains(&id));
+    match content_file::remove_unnamed(room.store(), is_named) {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "files of events that were never kept are removed"),
+        Err(error) => tracing::warn!(error = %error, "files that no event names could not be removed"),
+    }
+    Ok(())
 }
 
 /// Opens the records, and leaves them as they were where they do not hold what was acknowledged.

@@ -1,0 +1,106 @@
+//! What is asked of the event log, and what comes of it.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::fault::Fault;
+use super::kept::{ContentFile, Kept, Place};
+use super::room::{Reserved, Room};
+use crate::event::{EventId, Failure};
+
+/// What is asked of one event.
+#[derive(Debug)]
+pub(super) enum EventAsk {
+    /// A hand-over has failed: the entry says so too, or is made, if its content is brought along.
+    Fail { failure: Failure, fresh: Option<Fresh> },
+    /// A hand-over went well after all: the entry goes. Remembered while the database is down.
+    Settle(EventId),
+    /// Somebody gives the event up: the entry goes.
+    Discard(EventId),
+}
+
+/// A content that no entry names yet.
+#[derive(Debug)]
+pub(super) struct Fresh {
+    pub(super) place: Place,
+    /// Held until the entry itself is counted.
+    pub(super) _reserved: Reserved,
+}
+
+impl Fresh {
+    pub(super) fn file(&self) -> Option<&ContentFile> {
+        match &self.place {
+            Place::Inline(_) => None,
+            Place::File(file) => Some(file),
+        }
+    }
+}
+
+impl EventAsk {
+    pub(super) fn id(&self) -> EventId {
+        match self {
+            Self::Fail { failure, .. } => failure.id,
+            Self::Settle(id) | Self::Discard(id) => *id,
+        }
+    }
+
+    /// The file that was written for it.
+    pub(super) fn fresh_file(&self) -> Option<&ContentFile> {
+        match self {
+            Self::Fail { fresh, .. } => fresh.as_ref().and_then(Fresh::file),
+            Self::Settle(_) | Self::Discard(_) => None,
+        }
+    }
+}
+
+/// The entry before and after.
+#[derive(Debug, Default)]
+pub(super) struct Effect {
+    pub(super) before: Option<Kept>,
+    pub(super) after: Option<Kept>,
+    /// There was one, and it could not be read.
+    pub(super) was_damaged: bool,
+}
+
+/// What the caller is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) was_there: bool,
+    pub(super) is_there: bool,
+}
+
+/// An ask on its way through the commit thread.
+#[derive(Debug)]
+pub(super) struct EventJob {
+    pub(super) ask: EventAsk,
+    pub(super) room: Arc<Room>,
+    pub(super) reply: Option<Result<Effect, Fault>>,
+    pub(super) to: oneshot::Sender<Result<Told, Fault>>,
+}
+
+impl EventJob {
+    /// Whether it has changed something, so that even with `sync = "interval"` it is synced before it is answered: a sender
+    /// that does not come again has only this one answer.
+    pub(super) fn must_be_synced(&self) -> bool {
+        let changes = |effect: &Effect| effect.was_damaged || effect.before != effect.after;
+        self.reply.as_ref().is_some_and(|reply| reply.as_ref().is_ok_and(changes))
+    }
+
+    /// Counts what is synced now and tells the caller, who may have gone. Then the files go that nothing names.
+    pub(super) fn answer(self) -> bool {
+        let reply = self.reply.unwrap_or(Err(Fault::Closed));
+        let told = reply.as_ref().map_err(|fault| *fault).map(|effect| Told {
+            was_there: effect.before.is_some() || effect.was_damaged,
+            is_there: effect.after.is_some(),
+        });
+        if let Ok(effect) = &reply {
+            self.room.note(effect.before.as_ref(), effect.after.as_ref());
+            let named = effect.after.as_ref().and_then(Kept::file);
+            if let Some(file) = self.ask.fresh_file().filter(|file| named != Some(*file)) {
+                self.room.remove(file);
+            }
+        }
+        self.to.send(told).is_ok()
+    }
+}

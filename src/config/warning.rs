@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::provider::Profile;
-use crate::proxy::RouteSettings;
+use crate::proxy::{KeepFailures, RouteSettings};
 use crate::quantity::format_duration;
 
 /// An oddity of a route.
@@ -48,6 +48,11 @@ pub enum Oddity {
         /// When it gets an answer.
         answer_within: Duration,
     },
+    /// An event that fails is lost.
+    FailuresLost {
+        /// Who sends.
+        sender: String,
+    },
     /// Of two senders one holds the other's secret, or one of the routes has the wrong one.
     SharedSecret {
         /// The route that had it first.
@@ -77,6 +82,9 @@ pub(super) fn of_route(route: &RouteSettings, profile: &Profile) -> Vec<Warning>
             timeout,
             answer_within: route.answer_within,
         });
+    }
+    if matches!(route.keep_failures, KeepFailures::Never) && !profile.retries_automatically() {
+        oddities.push(Oddity::FailuresLost { sender: sender() });
     }
     let warning = |oddity| Warning { route: route.name.clone(), oddity };
     oddities.into_iter().map(warning).collect()
@@ -111,6 +119,11 @@ impl fmt::Display for Oddity {
                 text(*max_duration),
                 text(*timeout),
                 text(*answer_within)
+            ),
+            Self::FailuresLost { sender } => write!(
+                f,
+                "record is \"off\", and {sender} does not promise to send an event again: one that the app does not take is \
+                 lost"
             ),
             Self::SharedSecret { with } => {
                 write!(f, "has a secret in common with route {with}, whose provider is another")

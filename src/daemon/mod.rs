@@ -1,11 +1,12 @@
 //! The running daemon: puts the parts together, and takes them apart in order.
 //!
-//! Start: store, ledger, listeners, workers, ready. A start that fails says why and leaves nothing behind. Stop, with a
+//! Start: store, ledger, the claims that the process before has left, listeners, workers, ready. A start that fails says why and leaves nothing behind. Stop, with a
 //! log line each: not ready, accept nothing more, drain to the deadline (and finish what the cut callers have begun), stop
 //! the sweep, commit, close. A worker or listener that ends while nobody asked it to ends the daemon, so that the service
 //! manager can start it anew.
 
 mod listeners;
+mod orphans;
 mod watch;
 mod workers;
 
@@ -87,6 +88,7 @@ impl Daemon {
         let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
         let mut workers = Workers::default();
+        orphans::settle(&ledger, &config.routes).await;
         let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown, &mut workers).await {
             Ok(bound) => bound,
             Err(fault) => {

@@ -5,13 +5,15 @@
 //! looks like to a sender stands in one file ([`answer`]).
 //!
 //! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
-//! sender that hangs up does not cut it. If the process dies in between, the claim runs out by itself, and the sender's
-//! retry is handed over with a higher attempt number.
+//! sender that hangs up does not cut it. A failed event whose sender will not come again is kept before the failure is
+//! answered ([`keep`]). If the process dies in between, the next start gives the claim back, and the sender's
+//! retry is handed over with a higher attempt number; nothing of the event itself is on disk then.
 
 mod answer;
 mod app;
 mod attempt;
 mod headers;
+mod keep;
 mod settings;
 mod table;
 mod verdict;
@@ -27,7 +29,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
+    ForwardTo, ForwardToError, HooksSettings, InFlight, KeepFailures, Network, NetworkError, OnMissingId, OnUnknownOutcome,
     PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 

@@ -57,8 +57,13 @@ impl Store {
     /// it is synced, whatever `sync` says. `content` is asked for only where there is no entry yet.
     ///
     /// # Errors
-    /// Why it is not kept. (When a commit hangs it may yet turn out to be.)
+    /// Why it is not kept, which has been told and counted. (When a commit hangs it may yet turn out to be.)
     pub async fn keep_event(&self, failure: Failure, content: impl AsyncFnOnce() -> Content) -> Result<(), NotKept> {
+        let kept = self.try_keep(&failure, content).await;
+        kept.inspect_err(|why| self.room.complain(&failure, why))
+    }
+
+    async fn try_keep(&self, failure: &Failure, content: impl AsyncFnOnce() -> Content) -> Result<(), NotKept> {
         // Asked first: on a disk that is full nothing more is to be written.
         if let Some(fault) = self.fault() {
             return Err(NotKept::Store(fault));
@@ -67,7 +72,7 @@ impl Store {
             return Ok(());
         }
         let fresh = self.prepare(failure.first(0), content().await).await?;
-        self.fail(failure, Some(fresh)).await?;
+        self.fail(failure.clone(), Some(fresh)).await?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::engine::EngineError;
 use super::fault::Fault;
 use super::shared::Shared;
 use crate::chain::Chain;
-use crate::claim::{Key, Namespace, Record, Standing, Timestamp};
+use crate::claim::{Held, Key, Namespace, Record, Standing, Timestamp};
 
 /// Records that one step of a walk looks at, at most: some milliseconds.
 pub(super) const STEP_RECORDS: usize = 10_000;
@@ -148,6 +148,37 @@ pub(super) fn sweep_step(
     });
     match walked {
         Some(Ok(step)) => Ok(step),
+        Some(Err(error)) => Err(error.fault()),
+        None => Err(shared.not_lent()),
+    }
+}
+
+/// Claims of the proxy's namespaces that are held at `now`, up to `limit` after a key. What is not held is passed over at a
+/// glance, so that a walk over very many that are done is short; it is one step, because it runs before anybody is served.
+pub(super) fn held_by_routes(
+    shared: &Shared,
+    after: Option<&Key>,
+    limit: usize,
+    now: Timestamp,
+) -> Result<Vec<(Key, Held)>, Fault> {
+    let walked = shared.borrow(|engine| -> Result<Vec<(Key, Held)>, EngineError> {
+        let mut found = Vec::new();
+        for prefix in Key::route_prefixes() {
+            for item in engine.scan_held(&prefix, after.filter(|after| after.as_bytes() > &prefix[..])) {
+                match item? {
+                    (key, Ok(Record::Held(held))) if now < held.expires_at => found.push((key, held)),
+                    // One that cannot be read is told of when somebody asks for it.
+                    (_, Ok(Record::Held(_) | Record::Free(_) | Record::Done(_)) | Err(_)) => {}
+                }
+                if found.len() >= limit {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(found)
+    });
+    match walked {
+        Some(Ok(found)) => Ok(found),
         Some(Err(error)) => Err(error.fault()),
         None => Err(shared.not_lent()),
     }

@@ -59,7 +59,7 @@ pub use room::NotKept;
 pub use settings::{OnStoreFailure, StoreSettings, SyncMode};
 
 use crate::chain::Chain;
-use crate::claim::Key;
+use crate::claim::{Held, Key};
 use crate::clock::{Clock, Source};
 use crate::metrics::Metrics;
 use job::Job;
@@ -181,6 +181,15 @@ impl Store {
             }
         }
         Ok(page)
+    }
+
+    /// Finds claims of the proxy's namespaces that are held, up to `limit` after a key.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn held_by_routes(&self, after: Option<Key>, limit: usize) -> Result<Vec<(Key, Held)>, Fault> {
+        let now = self.clock.now();
+        self.walk(move |shared| list::held_by_routes(shared, after.as_ref(), limit, now)).await
     }
 
     /// Looks at up to `limit` records after a key for those that are gone.

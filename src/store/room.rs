@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::content_file;
 use super::directory::free_bytes;
@@ -10,13 +11,18 @@ use super::engine::{Engine, EngineError};
 use super::fault::Fault;
 use super::kept::{ContentFile, Kept};
 use super::settings::StoreSettings;
-use crate::metrics::{ByCause, Metrics};
+use crate::chain::Chain;
+use crate::event::Failure;
+use crate::metrics::{ByCause, ByRouteAndReason, Metrics};
 
 /// More than the value of an entry takes beside its content, with what sled adds to it.
 const ENTRY_BYTES: u64 = 2048;
 
 /// Entries that are counted between two signs of life: some milliseconds.
 const PROGRESS_ENTRIES: usize = 1_000;
+
+/// Lost events are told of one by one only this often: an outage under load must not flood the log.
+const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
 
 /// Why an event was not kept.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +62,14 @@ pub(super) struct Room {
     max_event_bytes: u64,
     metrics: Arc<Metrics>,
     taken: Mutex<Taken>,
+    complaint: Mutex<Complaint>,
+}
+
+/// When a lost event was told of last, and how many have been lost since.
+#[derive(Debug, Default)]
+struct Complaint {
+    last: Option<Instant>,
+    untold: u64,
 }
 
 #[derive(Debug, Default)]
@@ -87,6 +101,7 @@ impl Room {
             max_event_bytes: settings.max_event_bytes,
             metrics,
             taken: Mutex::default(),
+            complaint: Mutex::default(),
         }
     }
 
@@ -150,6 +165,23 @@ impl Room {
             }
         }
         Ok(())
+    }
+
+    /// Counts an event that is lost, and tells of it.
+    pub(super) fn complain(&self, failure: &Failure, why: &NotKept) {
+        let labels = ByRouteAndReason { route: failure.route.to_string(), reason: why.as_str() };
+        self.metrics.events_not_kept.get_or_create(&labels).inc();
+        let mut complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        if complaint.last.is_some_and(|last| last.elapsed() < COMPLAINT_PAUSE) {
+            complaint.untold += 1;
+            return;
+        }
+        let untold = complaint.untold;
+        *complaint = Complaint { last: Some(Instant::now()), untold: 0 };
+        tracing::error!(
+            route = %failure.route, event = %failure.id, untold, error = %Chain(why),
+            "an event that its sender will not send again could not be kept"
+        );
     }
 
     /// Removes a file that nothing names. One that cannot be removed is so at the next start.

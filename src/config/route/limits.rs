@@ -15,6 +15,8 @@ const DEFAULT_MAX_BODY_BYTES: u64 = 25 << 20;
 pub(super) struct Limits {
     pub(super) max_body_bytes: (u64, Cause),
     pub(super) dangerous_statuses: Vec<StatusRange>,
+    /// Those that the sender does get, and gives up on.
+    pub(super) relayed_stops: Vec<StatusRange>,
 }
 
 pub(super) fn read(section: &mut Section<'_>, profile: Option<&Profile>) -> Result<Limits, Reported> {
@@ -28,9 +30,10 @@ pub(super) fn read(section: &mut Section<'_>, profile: Option<&Profile>) -> Resu
         Some(bytes) => (bytes, Cause::Route),
         None => of_profile.unwrap_or((DEFAULT_MAX_BODY_BYTES, Cause::BuiltIn)),
     };
-    let dangerous_statuses = match relay_dangerous_status?.unwrap_or(false) {
-        true => Vec::new(),
-        false => profile.map_or_else(Vec::new, |profile| profile.stop_statuses.clone()),
+    let stops = profile.map_or_else(Vec::new, |profile| profile.stop_statuses.clone());
+    let (dangerous_statuses, relayed_stops) = match relay_dangerous_status?.unwrap_or(false) {
+        true => (Vec::new(), stops),
+        false => (stops, Vec::new()),
     };
-    Ok(Limits { max_body_bytes, dangerous_statuses })
+    Ok(Limits { max_body_bytes, dangerous_statuses, relayed_stops })
 }

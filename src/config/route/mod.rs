@@ -4,6 +4,7 @@ mod event_id;
 mod lifetimes;
 mod limits;
 mod namesakes;
+mod record;
 mod sender;
 mod shared;
 
@@ -12,7 +13,9 @@ use std::time::Duration;
 
 use crate::claim::{MAX_ID_BYTES, Namespace};
 use crate::provider::MAX_KEY_BYTES;
-use crate::proxy::{ForwardTo, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings};
+use crate::proxy::{
+    ForwardTo, InFlight, KeepFailures, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings,
+};
 
 use super::Environment;
 use super::cause::RouteCauses;
@@ -29,8 +32,8 @@ use namesakes::Namesakes;
 use sender::Sender;
 use shared::Prints;
 
-/// Keys of queue routes, of recording and of signing to the app.
-const LATER: [&str; 4] = ["delivery", "duplicate_response", "record", "sign_secret"];
+/// Keys of queue routes and of signing to the app.
+const LATER: [&str; 3] = ["delivery", "duplicate_response", "sign_secret"];
 
 // A sender's id becomes the key of a claim as it is, up to the longest key that there can be. `provider` knows no claims and
 // has the number for itself; the config of a route is where the two meet.
@@ -120,11 +123,15 @@ fn route(
     };
     let manners = manners(&mut section);
     let limits = limits::read(&mut section, profile);
+    let record = record::read(&mut section);
     section.finish(&LATER);
     mode?;
     agreed?;
     let Sender { settings, prints } = sender?;
-    let (settings, causes) = complete(identity?, settings, forward_to?, lifetimes?, manners?, limits?);
+    let limits = limits?;
+    let keep_failures = record?.unwrap_or_default().of(profile, &limits);
+    let (settings, causes) =
+        complete(identity?, settings, forward_to?, lifetimes?, manners?, limits, keep_failures);
     let mut warnings = profile.map_or_else(Vec::new, |profile| warning::of_route(&settings, profile));
     warnings.extend(met.prints.note(&prints, &settings));
     Ok((settings, causes, warnings))
@@ -137,6 +144,7 @@ fn complete(
     lifetimes: Lifetimes,
     manners: Manners,
     limits: Limits,
+    keep_failures: KeepFailures,
 ) -> (RouteSettings, RouteCauses) {
     let causes = RouteCauses {
         processing_ttl: lifetimes.processing_ttl.1,
@@ -161,6 +169,7 @@ fn complete(
         on_missing_id: manners.on_missing_id,
         max_body_bytes: limits.max_body_bytes.0,
         dangerous_statuses: limits.dangerous_statuses,
+        keep_failures,
     };
     (settings, causes)
 }
@@ -188,7 +197,7 @@ fn identity(section: &mut Section<'_>, met: &mut Met) -> Result<Identity, Report
     Ok(Identity { name: name.into(), namespace: shared?.unwrap_or(own), path: path? })
 }
 
-/// Routes of this version are synchronous, so that there is nothing to keep.
+/// Routes of this version are synchronous.
 fn mode(section: &mut Section<'_>) -> Read<()> {
     section.parse("mode", |text| match text {
         "sync" => Ok(()),

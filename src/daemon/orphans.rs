@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::claim::{Held, Key, Outcome};
 use crate::ledger::{Ask, Ledger};
 use crate::proxy::{KeepFailures, OnUnknownOutcome, RouteSettings};
-use crate::store::{Answer, Reply};
+use crate::store::Answer;
 
 /// Claims that are looked for and given back together, in one commit.
 const PAGE: usize = 500;
@@ -60,12 +60,7 @@ pub(super) async fn settle(ledger: &Arc<Ledger>, routes: &[RouteSettings]) {
     counts.tell();
 }
 
-async fn settle_page(
-    ledger: &Arc<Ledger>,
-    rules: &HashMap<&str, Rule>,
-    page: Vec<(Key, Held)>,
-    counts: &mut Counts,
-) {
+async fn settle_page(ledger: &Arc<Ledger>, rules: &HashMap<&str, Rule>, page: Vec<(Key, Held)>, counts: &mut Counts) {
     let mut asks = Vec::new();
     for (key, held) in page {
         // Nobody remembers how a route that is gone wanted it; if it comes back, its sender is not to be kept waiting.
@@ -81,7 +76,7 @@ async fn settle_page(
     }
     for reply in ledger.ask_all(asks).await {
         match reply {
-            Reply::Ok(Answer { outcome: Outcome::Released { .. }, .. }) => counts.released += 1,
+            Ok(Answer { outcome: Outcome::Released { .. }, .. }) => counts.released += 1,
             // It has expired meanwhile, or the store is down: then it is remembered if it can be.
             Ok(_) | Err(_) => counts.failed += 1,
         }
@@ -98,6 +93,7 @@ fn rules(routes: &[RouteSettings]) -> HashMap<&str, Rule> {
             OnUnknownOutcome::Hold => true,
         };
         rule.lost |= match route.keep_failures {
+            // Where the route says so itself, the loss is no news.
             KeepFailures::Never | KeepFailures::Stopped(_) => false,
             KeepFailures::Always => true,
         };
@@ -115,7 +111,10 @@ impl Counts {
             tracing::info!(released, held, failed, "claims of attempts that died with the last process are settled");
         } else {
             tracing::warn!(
-                released, held, failed, lost,
+                released,
+                held,
+                failed,
+                lost,
                 "claims of attempts that died with the last process are settled; of these, the senders of those that are \
                  lost do not promise to send their events again"
             );

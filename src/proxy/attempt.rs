@@ -71,7 +71,8 @@ impl Attempt {
         if let Some(guarded) = &self.guarded {
             let handled = verdict.is_success() && store.has_events();
             // Both are in the queue before either is waited for, and so in one commit.
-            let unkeep = async { if handled { store.settle_event(DeliveryId::of_key(&guarded.key)).await } else { Ok(()) } };
+            let unkeep =
+                async { if handled { store.settle_event(DeliveryId::of_key(&guarded.key)).await } else { Ok(()) } };
             let ((), unkept) = tokio::join!(guarded.settle(&ledger, &self.route, &verdict), unkeep);
             if let Err(fault) = unkept {
                 tracing::warn!(route = %self.route.name, %fault, "a dead letter that was handled is still kept");

@@ -29,8 +29,8 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    ForwardTo, ForwardToError, HooksSettings, InFlight, KeepFailures, Network, NetworkError, OnMissingId, OnUnknownOutcome,
-    PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    ForwardTo, ForwardToError, HooksSettings, InFlight, KeepFailures, Network, NetworkError, OnMissingId,
+    OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 
 use crate::chain::Chain;

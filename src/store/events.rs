@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::Store;
 use super::content_file;
 use super::engine::EngineError;
 use super::event_job::{EventAsk, EventJob, Fresh, Told};
@@ -18,7 +19,6 @@ use super::list::STEP_RECORDS;
 use super::record::{DamagedRecord, MAX_VALUE_BYTES, has_room_to_grow};
 use super::room::{NotKept, Room};
 use super::shared::Shared;
-use super::Store;
 use crate::chain::Chain;
 use crate::claim::Namespace;
 use crate::event::{Content, Event, EventId, Failure};

@@ -109,7 +109,8 @@ fn take_stock(engine: &Engine, room: &Room) -> Result<(), EngineError> {
         named.insert(file.name());
     }
     // One of an entry that cannot be read may be all that is left of it.
-    let is_named = |name: &str| named.contains(name) || ContentFile::id_in(name).is_some_and(|id| unreadable.contains(&id));
+    let is_named =
+        |name: &str| named.contains(name) || ContentFile::id_in(name).is_some_and(|id| unreadable.contains(&id));
     match content_file::remove_unnamed(room.store(), is_named) {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, "files of events that were never kept are removed"),

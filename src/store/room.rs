@@ -135,7 +135,8 @@ impl Room {
     pub(super) fn note(&self, before: Option<&Kept>, after: Option<&Kept>) {
         let mut taken = self.lock();
         if let Some(before) = before {
-            (taken.entries, taken.bytes) = (taken.entries.saturating_sub(1), taken.bytes.saturating_sub(before.bytes()));
+            (taken.entries, taken.bytes) =
+                (taken.entries.saturating_sub(1), taken.bytes.saturating_sub(before.bytes()));
             self.metrics.dead_letters.get_or_create(&Self::labels(before)).dec();
         }
         if let Some(after) = after {

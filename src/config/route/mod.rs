@@ -130,8 +130,7 @@ fn route(
     let Sender { settings, prints } = sender?;
     let limits = limits?;
     let keep_failures = record?.unwrap_or_default().of(profile, &limits);
-    let (settings, causes) =
-        complete(identity?, settings, forward_to?, lifetimes?, manners?, limits, keep_failures);
+    let (settings, causes) = complete(identity?, settings, forward_to?, lifetimes?, manners?, limits, keep_failures);
     let mut warnings = profile.map_or_else(Vec::new, |profile| warning::of_route(&settings, profile));
     warnings.extend(met.prints.note(&prints, &settings));
     Ok((settings, causes, warnings))

@@ -223,7 +223,11 @@ mod tests {
 
     fn places() -> [Place; 3] {
         let bare = Content { sender_id: None, headers: Vec::new(), ..content(b"") };
-        [Place::Inline(content(b"\0\xff")), Place::Inline(bare), Place::File(ContentFile { id: ID, nonce: 5, bytes: 6 })]
+        [
+            Place::Inline(content(b"\0\xff")),
+            Place::Inline(bare),
+            Place::File(ContentFile { id: ID, nonce: 5, bytes: 6 }),
+        ]
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! is for people unless `--json` is given: then it is the daemon's own answer, unchanged.
 
 mod client;
+mod dead_letters;
 mod exit;
 mod logging;
 mod serve;
@@ -47,6 +48,8 @@ enum Command {
     Get(verbs::KeyArgs),
     /// Forget a key, whatever it is
     Forget(verbs::KeyArgs),
+    /// List events that were given up on; show or discard one
+    DeadLetters(dead_letters::DeadLettersArgs),
     /// Say whether the daemon is well, and if not, why
     Status(status::StatusArgs),
 }
@@ -82,6 +85,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Extend(args) => verbs::extend(&args),
         Command::Get(args) => verbs::get(&args),
         Command::Forget(args) => verbs::forget(&args),
+        Command::DeadLetters(args) => dead_letters::dead_letters(&args),
         Command::Status(args) => status::status(&args),
     }
 }

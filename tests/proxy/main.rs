@@ -6,6 +6,7 @@ mod binary;
 mod duplicates;
 mod harness;
 mod identity;
+mod killed;
 mod letters;
 mod outcomes;
 mod passing;

@@ -219,3 +219,7 @@ fn page(shared: &Shared, selection: &EventSelection) -> Result<EventPage, Fault>
         None => Err(shared.not_lent()),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+mod tests;

@@ -22,6 +22,11 @@ pub(crate) struct Place {
 impl Place {
     /// With one GitHub route, its secret in a file.
     pub(crate) fn new(app: &App, secret: &str, more: &str) -> Self {
+        Self::with_store(app, secret, more, None)
+    }
+
+    /// The same with the store in this directory.
+    pub(crate) fn with_store(app: &App, secret: &str, more: &str, store: Option<&Path>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         // The newline is everybody's habit.
@@ -30,7 +35,7 @@ impl Place {
         let file = format!("file = \"{}\"", path("secret").display());
         let text = format!(
             "[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\nloopback = \"operate\"\n[hooks]\nlisten = \"127.0.0.1:0\"\n[store]\ndir = \"{}\"\n{}",
-            path("store").display(),
+            store.unwrap_or(&path("store")).display(),
             route("github", app, more).replace(&inline, &file)
         );
         std::fs::write(path("onced.toml"), text).unwrap();

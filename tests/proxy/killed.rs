@@ -1,13 +1,14 @@
 //! The program is killed in the middle of an attempt, or right after a failure was answered: whose events come back, and
 //! what is there of those that do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::binary::{Place, Process};
-use crate::harness::{App, Event, Reply, SECRET};
+use crate::harness::{App, Event, Reply, SECRET, soon};
+use crate::tools::SmallDisk;
 
 /// Sends an event that this app answers, and gives the attempt number that the app saw.
 async fn handed_over(process: &Process, app: &mut App, event: &Event, reply: Reply) -> String {
@@ -128,7 +129,11 @@ async fn a_dead_letter_whose_failure_was_answered_outlives_a_kill_right_after_it
     let events = place.config.with_file_name("store").join("events");
     let mut answered: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let mut unanswered = 0;
+    let config = std::fs::read_to_string(&place.config).unwrap();
     for round in 0..ROUNDS {
+        // A claim may wait for its sync; a dead letter never does.
+        let mode = if round / BODIES.len() % 2 == 0 { "always" } else { "interval" };
+        std::fs::write(&place.config, config.replace("[store]", &format!("[store]\nsync = \"{mode}\""))).unwrap();
         let process = Process::start(&place.config);
         for (id, body) in &answered {
             if body.len() < 10_000 || round % 5 == 0 {
@@ -185,5 +190,72 @@ async fn files_that_no_event_names_are_removed_at_the_start_and_those_of_others_
     let letters = letters(&process).await;
     let path = format!("/v1/events/{}/body", letters[0]["id"].as_str().unwrap());
     assert_eq!(process.get(&path).await.body, vec![b'b'; 9_000]);
+    process.stop();
+}
+
+/// Sends events with bodies of this length, all refused by the app; the names of those that were told of.
+async fn failing(process: &Process, app: &mut App, prefix: &str, count: usize, bytes: usize) -> BTreeSet<String> {
+    let mut told = BTreeSet::new();
+    for number in 0..count {
+        let mut sender = process.sent(&Event::github(&format!("{prefix}-{number}"), vec![b'b'; bytes])).await;
+        let seen = app.answers(Reply::status(500)).await;
+        sender.answer().await.assert(500, "forwarded");
+        told.insert(seen.header("onced-delivery").unwrap().to_owned());
+    }
+    told
+}
+
+/// Every letter with its body; how many there are, and that there is a file for each that needs one.
+async fn whole(process: &Process, events: &Path, bytes: usize) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for letter in letters(process).await {
+        let id = letter["id"].as_str().unwrap().to_owned();
+        let body = process.get(&format!("/v1/events/{id}/body")).await;
+        assert_eq!((body.status(), &body.body), (200, &vec![b'b'; bytes]), "{id}");
+        ids.insert(id);
+    }
+    assert_eq!(files(events), ids.len());
+    ids
+}
+
+/// On a full disk half a body was kept under the name of a whole one. What fits is kept whole, and what does not is told of
+/// as lost; the sender has its answer either way.
+#[tokio::test]
+async fn a_full_disk_keeps_nothing_half_and_what_it_kept_outlives_it() {
+    const BYTES: usize = 700_000;
+    let Some(disk) = SmallDisk::mount(48) else { return };
+    let mut app = App::start().await;
+    let store = disk.path().join("store");
+    let place = Place::with_store(&app, SECRET, "", Some(&store));
+    let config = std::fs::read_to_string(&place.config).unwrap();
+    std::fs::write(&place.config, config.replace("[store]", "[store]\nmin_free = \"0B\"")).unwrap();
+    let events = store.join("events");
+    let process = Process::start(&place.config);
+    let lost = async |process: &Process| {
+        let metrics = String::from_utf8(process.get("/metrics").await.body).unwrap();
+        let samples = metrics.lines().filter(|line| line.starts_with("onced_events_not_kept_total"));
+        samples.map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum::<usize>()
+    };
+    let mut told = BTreeSet::new();
+    // By its own bodies first, then by somebody else's, to the last byte and to a few.
+    told.extend(failing(&process, &mut app, "own", 60, BYTES).await);
+    for leave in [2_000_000, 1_000_000, 300_000, 0] {
+        disk.fill(leave);
+        told.extend(failing(&process, &mut app, &format!("fill-{leave}"), 4, BYTES).await);
+        disk.free();
+    }
+    soon("the store is back", async {
+        while process.get("/readyz").await.status() != 200 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let kept = whole(&process, &events, BYTES).await;
+    assert!(kept.len() > 10 && kept.is_subset(&told), "{} of {}", kept.len(), told.len());
+    assert!(told.len() - kept.len() <= lost(&process).await, "each that is lost is told of");
+    assert!(lost(&process).await > 0);
+    process.kill();
+    let process = Process::start(&place.config);
+    assert_eq!(whole(&process, &events, BYTES).await, kept);
     process.stop();
 }

@@ -13,5 +13,8 @@ mod passing;
 mod patience;
 mod pool;
 mod targets;
+#[path = "../binary/tools.rs"]
+#[allow(dead_code, reason = "it is the toolbox of the tests of the binary, and only the small disk is needed here")]
+mod tools;
 mod vectors;
 mod verifying;

@@ -18,12 +18,12 @@ use hyper::client::conn::http1::Builder;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The headers of a message, each as name and value.
-pub type Spelled = Vec<(Box<[u8]>, Box<[u8]>)>;
+/// A header as name and value.
+pub type Spelled = (Box<[u8]>, Box<[u8]>);
 
 /// The headers of a request as they were written, those of one name in their order; without `Content-Length`, which belongs
 /// to the body.
-pub async fn spelled(head: &Parts) -> Spelled {
+pub async fn spelled(head: &Parts) -> Vec<Spelled> {
     let mut request = Request::new(Full::new(Bytes::new()));
     *request.method_mut() = Method::POST;
     *request.headers_mut() = head.headers.clone();
@@ -32,20 +32,19 @@ pub async fn spelled(head: &Parts) -> Spelled {
         tracing::debug!(error = %error, "the letters of header names are lost");
         Vec::new()
     });
-    let mut lines = written.split(|byte| *byte == b'\n').skip(1);
-    let read = lines.by_ref().map_while(|line| header(line)).collect::<Spelled>();
     let is_length = |name: &[u8]| name.eq_ignore_ascii_case(CONTENT_LENGTH.as_str().as_bytes());
-    let read: Spelled = read.into_iter().filter(|(name, _)| !is_length(name)).collect();
+    let lines = written.split(|byte| *byte == b'\n').skip(1);
+    let read: Vec<_> = lines.map_while(header).filter(|(name, _)| !is_length(name)).collect();
     if read.len() == head.headers.len() { read } else { lower_case(head) }
 }
 
 /// As the protocol compares them.
-fn lower_case(head: &Parts) -> Spelled {
+fn lower_case(head: &Parts) -> Vec<Spelled> {
     head.headers.iter().map(|(name, value)| (name.as_str().as_bytes().into(), value.as_bytes().into())).collect()
 }
 
 /// A line that was written here has its colon, and white space around its value only where that begins.
-fn header(line: &[u8]) -> Option<(Box<[u8]>, Box<[u8]>)> {
+fn header(line: &[u8]) -> Option<Spelled> {
     let line = line.strip_suffix(b"\r")?;
     let colon = line.iter().position(|byte| *byte == b':')?;
     let value = &line[colon + 1..];

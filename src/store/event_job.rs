@@ -11,6 +11,7 @@ use crate::event::{EventId, Failure};
 
 /// What is asked of one event.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it lies in a job that is boxed")]
 pub(super) enum EventAsk {
     /// A hand-over has failed: the entry says so too, or is made, if its content is brought along.
     Fail { failure: Failure, fresh: Option<Fresh> },

@@ -132,7 +132,7 @@ async fn a_dead_letter_whose_failure_was_answered_outlives_a_kill_right_after_it
     let config = std::fs::read_to_string(&place.config).unwrap();
     for round in 0..ROUNDS {
         // A claim may wait for its sync; a dead letter never does.
-        let mode = if round / BODIES.len() % 2 == 0 { "always" } else { "interval" };
+        let mode = if (round / BODIES.len()).is_multiple_of(2) { "always" } else { "interval" };
         std::fs::write(&place.config, config.replace("[store]", &format!("[store]\nsync = \"{mode}\""))).unwrap();
         let process = Process::start(&place.config);
         for (id, body) in &answered {

@@ -10,6 +10,7 @@ use utoipa::OpenApi;
 use super::answer;
 use super::event_wire::{DiscardBody, EventBody, EventListBody};
 use super::problem::ProblemBody;
+use super::reload::ReloadedBody;
 use super::wire::{
     BatchBody, BatchRequest, ClaimBody, ClaimRequest, ConfirmRequest, ExtendRequest, ListBody, OutcomeBody, ReadyBody,
     ReleaseRequest,
@@ -32,6 +33,7 @@ use crate::server::Response;
         event,
         event_body,
         discard,
+        reload,
         healthz,
         readyz,
         metrics,
@@ -167,6 +169,14 @@ fn event_body() {}
         (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
     ))]
 fn discard() {}
+
+/// Load the config anew: routes, namespaces, providers, secrets and tokens, all or nothing.
+#[utoipa::path(post, path = "/v1/reload", responses(
+    (status = 200, description = "it holds from now on", body = ReloadedBody),
+    (status = 422, description = "it cannot hold, and nothing has changed", content_type = "application/problem+json", body = ProblemBody<'static>),
+    (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+))]
+fn reload() {}
 
 /// Whether the process lives.
 #[utoipa::path(get, path = "/healthz", responses((status = 200, description = "it does")))]

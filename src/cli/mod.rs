@@ -7,6 +7,7 @@ mod client;
 mod dead_letters;
 mod exit;
 mod logging;
+mod reload;
 mod serve;
 mod status;
 mod verbs;
@@ -50,12 +51,14 @@ enum Command {
     Forget(verbs::KeyArgs),
     /// List events that were given up on; show or discard one
     DeadLetters(dead_letters::DeadLettersArgs),
+    /// Load the daemon's config anew: all of it, or nothing with the reasons
+    Reload(reload::ReloadArgs),
     /// Say whether the daemon is well, and if not, why
     Status(status::StatusArgs),
 }
 
 /// Where the config comes from.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct ConfigArgs {
     /// The config; without it /etc/onced/onced.toml where that exists, else embedded defaults
     #[arg(long, value_name = "FILE")]
@@ -86,6 +89,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Get(args) => verbs::get(&args),
         Command::Forget(args) => verbs::forget(&args),
         Command::DeadLetters(args) => dead_letters::dead_letters(&args),
+        Command::Reload(args) => reload::reload(&args),
         Command::Status(args) => status::status(&args),
     }
 }

@@ -1,19 +1,20 @@
 //! `serve` and `check`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{ConfigArgs, DEFAULT_CONFIG, Exit, logging, say};
 use crate::chain::Chain;
 use crate::clock::Source;
 use crate::config::{self, Config, ConfigFaults, Environment};
-use crate::daemon::{Daemon, ListenFault, StartError, Surroundings};
+use crate::daemon::{Daemon, ListenFault, Load, ReloadDoor, StartError, Surroundings};
 use crate::store;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct ServeArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -57,15 +58,19 @@ pub(super) fn serve(args: &ServeArgs) -> Exit {
             return Exit::Failed;
         }
     };
-    let exit = runtime.block_on(run(config, Surroundings { source: Source::machine(), real_sync }));
+    let again = args.clone();
+    let load: Load = Box::new(move || config_of(&again));
+    let exit = runtime.block_on(run(config, load, Surroundings { source: Source::machine(), real_sync }));
     // A thread that is stuck in the disk must not keep the process.
     runtime.shutdown_background();
     exit
 }
 
-async fn run(config: Config, surroundings: Surroundings) -> Exit {
+async fn run(config: Config, load: Load, surroundings: Surroundings) -> Exit {
+    // Before the start, which may take a while: a hangup would end a process that does not listen for it.
+    let hangups = signal(SignalKind::hangup());
     let daemon = match Daemon::start(config, surroundings).await {
-        Ok(daemon) => daemon,
+        Ok(daemon) => daemon.reloading(load),
         Err(error) => {
             tracing::error!(error = %Chain(&error), "cannot start");
             // What stands in the files that the config names will be the same at the next start.
@@ -76,17 +81,18 @@ async fn run(config: Config, surroundings: Surroundings) -> Exit {
         }
     };
     tell_service_manager(&[sd_notify::NotifyState::Ready]);
-    let stopped = daemon.run(asked_to_stop()).await;
+    let stop = asked_to_stop(hangups, daemon.reloads().clone());
+    let stopped = daemon.run(stop).await;
     match stopped {
         Ok(()) => Exit::Well,
         Err(_) => Exit::Failed,
     }
 }
 
-/// Waits for SIGTERM or SIGINT. A SIGHUP, whose default is to end the process, is only noted.
-async fn asked_to_stop() {
-    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-    let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
+/// Waits for SIGTERM or SIGINT. A SIGHUP asks for a reload, and does not wait for it: the log has what came of it.
+async fn asked_to_stop(hangups: io::Result<Signal>, reloads: ReloadDoor) {
+    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+    let ([Ok(mut terminate), Ok(mut interrupt)], Ok(mut hangups)) = (signals, hangups) else {
         tracing::error!("cannot listen for signals; only a kill stops this process");
         return std::future::pending().await;
     };
@@ -94,7 +100,10 @@ async fn asked_to_stop() {
         tokio::select! {
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            _ = hangup.recv() => tracing::warn!("SIGHUP changes nothing in this version; restart to load a config"),
+            _ = hangups.recv() => {
+                let reloads = reloads.clone();
+                tokio::spawn(async move { reloads.ask().await });
+            }
         }
     }
     tell_service_manager(&[sd_notify::NotifyState::Stopping]);

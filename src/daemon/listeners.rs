@@ -38,35 +38,46 @@ pub enum ListenFault {
 /// Binds every address before it serves on any, so that a start that fails has answered nobody.
 pub(super) async fn serve(
     config: &Config,
-    api: Arc<Api>,
-    proxy: Arc<Proxy>,
+    api: &Arc<Api>,
+    proxy: &Arc<Proxy>,
     shutdown: &Shutdown,
     workers: &mut Workers,
 ) -> Result<Bound, ListenFault> {
     let mut bound = Bound::default();
-    let mut for_api = bind_all(&config.api.listen, config.api.tls.as_ref(), &mut bound.api).await?;
+    let mut for_api = bind_all(&config.api.listen, config.api.tls.as_ref()).await?;
+    bound.api = for_api.iter().map(Listener::local_address).collect();
     if let Some(path) = &config.api.socket {
         for_api.push(Listener::bind_unix(path, SOCKET_MODE).await?);
         bound.socket = Some(path.clone());
     }
     // Nobody listens for senders where nothing is to be done with what they send.
-    let addresses = if config.routes.is_empty() { &[][..] } else { &config.hooks.listen };
-    let for_hooks = bind_all(addresses, config.hooks.tls.as_ref(), &mut bound.hooks).await?;
+    let for_hooks = if config.routes.is_empty() { Vec::new() } else { bind_hooks(config).await? };
+    bound.hooks = for_hooks.iter().map(Listener::local_address).collect();
     for door in for_api {
         tracing::info!(listener = "api", address = door.local_address(), "listening");
-        let api = Arc::clone(&api);
+        let api = Arc::clone(api);
         let service = move |request| Arc::clone(&api).handle(request);
         listen(server::serve(door, Limits::default(), service, shutdown.clone()), workers);
     }
-    for door in for_hooks {
+    serve_hooks(for_hooks, proxy, shutdown, workers);
+    Ok(bound)
+}
+
+/// Binds where senders arrive.
+pub(super) async fn bind_hooks(config: &Config) -> Result<Vec<Listener>, ListenFault> {
+    bind_all(&config.hooks.listen, config.hooks.tls.as_ref()).await
+}
+
+/// Serves senders.
+pub(super) fn serve_hooks(doors: Vec<Listener>, proxy: &Arc<Proxy>, shutdown: &Shutdown, workers: &mut Workers) {
+    for door in doors {
         tracing::info!(listener = "hooks", address = door.local_address(), "listening");
-        let proxy = Arc::clone(&proxy);
+        let proxy = Arc::clone(proxy);
         let service = move |request| Arc::clone(&proxy).handle(request);
         // A sender that has sent its event and closes must not lose it on the last piece of the body.
         let limits = Limits { half_closed: HalfClosed::Waiting, ..Limits::default() };
         listen(server::serve(door, limits, service, shutdown.clone()), workers);
     }
-    Ok(bound)
 }
 
 /// A daemon that has lost a listener would call itself ready and hear nobody. When the drain ends it, nobody looks.
@@ -78,18 +89,11 @@ fn listen(serving: impl Future<Output = ()> + Send + 'static, workers: &mut Work
     });
 }
 
-/// Binds addresses and notes what they have become.
-async fn bind_all(
-    addresses: &[SocketAddr],
-    tls: Option<&TlsFiles>,
-    bound: &mut Vec<String>,
-) -> Result<Vec<Listener>, ListenFault> {
+async fn bind_all(addresses: &[SocketAddr], tls: Option<&TlsFiles>) -> Result<Vec<Listener>, ListenFault> {
     let tls = tls.map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
     let mut doors = Vec::new();
     for address in addresses {
-        let door = Listener::bind_tcp(&address.to_string(), tls.clone()).await?;
-        bound.push(door.local_address());
-        doors.push(door);
+        doors.push(Listener::bind_tcp(&address.to_string(), tls.clone()).await?);
     }
     Ok(doors)
 }

@@ -11,7 +11,7 @@ mod tally;
 mod unbroken;
 mod waiters;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
@@ -81,7 +81,8 @@ pub struct AskClaim {
 #[derive(Debug)]
 pub struct Ledger {
     store: Store,
-    settings: LedgerSettings,
+    /// Put in their place as a whole at a reload.
+    settings: RwLock<LedgerSettings>,
     waiters: Waiters,
     tally: Tally,
     pledges: Pledges,
@@ -97,12 +98,18 @@ impl Ledger {
         let tally = Tally::new(metrics, configured);
         Self {
             store,
-            settings,
+            settings: RwLock::new(settings),
             waiters: Waiters::default(),
             tally,
             pledges: Pledges::default(),
             orphans: TaskTracker::new(),
         }
+    }
+
+    /// Lets other settings hold from now on, for what is asked from now on.
+    pub fn replace_settings(&self, settings: LedgerSettings) {
+        self.tally.know(settings.by_namespace.keys().map(Namespace::as_str));
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     /// The store below.
@@ -223,7 +230,7 @@ impl Ledger {
     }
 
     fn request(&self, key: Key, ask: Ask) -> Request {
-        let settings = self.settings.of(key.namespace());
+        let settings = self.settings.read().unwrap_or_else(PoisonError::into_inner).of(key.namespace());
         let command = match ask {
             Ask::Claim(claim) => Command::Claim(Claim {
                 token: claim.token.unwrap_or_else(fresh_token),

@@ -9,14 +9,16 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, Version};
 use humantime::format_rfc3339_millis;
 
 use super::Received;
 use super::app::App;
+use super::dead_letter::Evidence;
 use super::headers::towards_app;
-use super::keep::Evidence;
-use super::settings::{OnUnknownOutcome, RouteSettings};
+use super::kept::KeptAnswer;
+use super::settings::{DuplicateResponse, OnUnknownOutcome, RouteSettings};
 use super::verdict::Verdict;
 use crate::claim::{ConfirmedTtl, Key, Token};
 use crate::event::EventId as DeliveryId;
@@ -90,12 +92,18 @@ impl Attempt {
         // A wall clock that was never set stands at the epoch, and nothing before it can be written down.
         let received_at = now.checked_sub(at.elapsed()).map_or(now, |at| at.max(UNIX_EPOCH));
         self.mark(&mut head.headers, id, received_at);
-        let request = self.uri.clone().map(|uri| {
-            head.uri = uri;
-            head.version = Version::HTTP_11;
-            Request::from_parts(head, body)
-        });
-        (request, evidence)
+        (self.sealed(head, body, now), evidence)
+    }
+
+    /// Signed where the app asks for it, and addressed.
+    fn sealed(&self, mut head: Parts, body: Bytes, now: SystemTime) -> Option<Request<Bytes>> {
+        if let Some(key) = &self.route.signing_key {
+            let id = webhook_id(&head.headers)?;
+            key.sign(&mut head.headers, id, now, &body);
+        }
+        head.uri = self.uri.clone()?;
+        head.version = Version::HTTP_11;
+        Some(Request::from_parts(head, body))
     }
 
     /// Adds what only we can say.
@@ -140,13 +148,22 @@ impl Attempt {
     }
 }
 
+/// What our signature calls the event: as its idempotency key does, also where the sender has set that one.
+fn webhook_id(marked: &HeaderMap) -> Option<HeaderValue> {
+    marked.get(IDEMPOTENCY_KEY).or_else(|| marked.get(DELIVERY)).cloned()
+}
+
 impl Guarded {
     /// Ends the claim by what the app did.
     async fn settle(&self, ledger: &Arc<Ledger>, route: &RouteSettings, verdict: &Verdict) {
         let ask = match verdict {
-            _ if verdict.is_success() => {
+            Verdict::Answered(answer) if verdict.is_success() => {
                 let (token, confirmed_ttl) = (Some(self.token.clone()), Some(self.confirmed_ttl));
-                Ask::Confirm { token, confirmed_ttl, result: None }
+                let result = match route.duplicate_response {
+                    DuplicateResponse::Plain => None,
+                    DuplicateResponse::Replay => KeptAnswer::of(answer),
+                };
+                Ask::Confirm { token, confirmed_ttl, result }
             }
             Verdict::Unknown { .. } if route.on_unknown_outcome == OnUnknownOutcome::Hold => return,
             _ => Ask::Release { token: self.token.clone() },

@@ -6,19 +6,21 @@
 //!
 //! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
 //! sender that hangs up does not cut it. A failed event whose sender will not come again is kept before the failure is
-//! answered ([`keep`]). If the process dies in between, the next start gives the claim back, and the sender's
+//! answered ([`dead_letter`]). If the process dies in between, the next start gives the claim back, and the sender's
 //! retry is handed over with a higher attempt number; nothing of the event itself is on disk then.
 
 mod answer;
 mod app;
 mod attempt;
+mod dead_letter;
 mod headers;
-mod keep;
+mod kept;
 mod settings;
+mod signing;
 mod table;
 mod verdict;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -29,12 +31,13 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    ForwardTo, ForwardToError, HooksSettings, InFlight, KeepFailures, Network, NetworkError, OnMissingId,
-    OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    DuplicateResponse, ForwardTo, ForwardToError, HooksSettings, InFlight, KeepFailures, Network, NetworkError,
+    OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
+pub use signing::{SigningKey, SigningKeyError};
 
 use crate::chain::Chain;
-use crate::claim::{ConfirmedTtl, Key, Outcome};
+use crate::claim::{ConfirmedTtl, Done, Key, Outcome};
 use crate::ledger::{Ask, AskClaim, Ledger};
 use crate::metrics::{ByProvider, ByReason, ByRoute, Metrics};
 use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
@@ -42,6 +45,7 @@ use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
+use kept::KeptAnswer;
 use table::{MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
 
@@ -55,13 +59,20 @@ const HASH_TTL: ConfirmedTtl = ConfirmedTtl::minutes(10);
 pub struct Proxy {
     ledger: Arc<Ledger>,
     metrics: Arc<Metrics>,
-    table: Table,
-    trusted_proxies: Vec<Network>,
+    /// Put in its place as a whole at a reload; a request keeps the one that it began with.
+    routing: RwLock<Arc<Routing>>,
     /// Whether senders arrive over TLS; every listener of theirs is alike.
     over_tls: bool,
     app: App,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
+}
+
+/// What a reload changes.
+#[derive(Debug)]
+struct Routing {
+    table: Table,
+    trusted_proxies: Vec<Network>,
 }
 
 /// One request whose body has been read.
@@ -92,19 +103,36 @@ impl Proxy {
             app: App::new(pool, Arc::clone(&metrics)),
             ledger,
             metrics,
-            table: Table::new(routes),
-            trusted_proxies: hooks.trusted_proxies.clone(),
+            routing: RwLock::new(Arc::new(Routing {
+                table: Table::new(routes, None),
+                trusted_proxies: hooks.trusted_proxies.clone(),
+            })),
             over_tls: hooks.tls.is_some(),
             attempts: TaskTracker::new(),
         }
     }
 
+    /// Lets other routes hold from now on. A request that has come already goes on by the route that it came to.
+    pub fn replace_routes(&self, hooks: &HooksSettings, routes: Vec<RouteSettings>) {
+        let mut routing = self.routing.write().unwrap_or_else(PoisonError::into_inner);
+        let table = Table::new(routes, Some(&routing.table));
+        *routing = Arc::new(Routing { table, trusted_proxies: hooks.trusted_proxies.clone() });
+    }
+
+    fn routing(&self) -> Arc<Routing> {
+        Arc::clone(&self.routing.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Answers a sender.
     pub async fn handle(self: Arc<Self>, request: Request) -> Response {
         let path = request.head.uri.path().to_owned();
-        let (route, verdict) = match self.table.find(&path) {
+        let routing = self.routing();
+        let (route, verdict) = match routing.table.find(&path) {
             None => (String::new(), Verdict::Unrouted),
-            Some(found) => (found.route.name.to_string(), self.serve(&found, request).await),
+            Some(found) => {
+                let trusted_proxies = &routing.trusted_proxies;
+                (found.route.name.to_string(), self.serve(&found, trusted_proxies, request).await)
+            }
         };
         let outcome = verdict.outcome();
         self.metrics.hooks.get_or_create(&ByRoute { route, outcome }).inc();
@@ -118,13 +146,13 @@ impl Proxy {
     }
 
     /// The life of a request on its route.
-    async fn serve(self: &Arc<Self>, found: &Match<'_>, request: Request) -> Verdict {
+    async fn serve(self: &Arc<Self>, found: &Match<'_>, trusted_proxies: &[Network], request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
         if request.head.method != Method::POST {
             return Verdict::Method;
         }
-        let origin = Origin::of(&request, &self.trusted_proxies, self.over_tls);
+        let origin = Origin::of(&request, trusted_proxies, self.over_tls);
         let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
             Ok(body) => body,
             Err(error) => {
@@ -268,13 +296,21 @@ impl Proxy {
                 confirmed_ttl,
                 degraded: answer.degraded,
             }),
-            Outcome::Done(_) => Err(Verdict::Duplicate),
+            Outcome::Done(done) => Err(Verdict::Duplicate { replay: replay(route, &done) }),
             Outcome::InProgress { expires_at, .. } => {
                 Err(Verdict::InProgress { expires_in: expires_at.since(self.ledger.clock().now()) })
             }
             // A claim that brings no fingerprint comes to nothing else.
             _ => Err(Verdict::Broken),
         }
+    }
+}
+
+/// The app's answer again, on a route that asks for it and if it was kept.
+fn replay(route: &RouteSettings, done: &Done) -> Option<http::Response<Bytes>> {
+    match route.duplicate_response {
+        DuplicateResponse::Plain => None,
+        DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),
     }
 }
 

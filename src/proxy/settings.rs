@@ -17,6 +17,8 @@ use crate::ledger::OnStoreFailure;
 use crate::provider::{EventIdSource, StatusRange, Verifier};
 use crate::server::TlsFiles;
 
+use super::signing::SigningKey;
+
 /// The settings of `[hooks]`.
 #[derive(Debug, Clone)]
 pub struct HooksSettings {
@@ -56,6 +58,8 @@ pub struct RouteSettings {
     pub answer_within: Duration,
     /// What a duplicate of an unfinished attempt gets.
     pub in_flight: InFlight,
+    /// What a duplicate of a finished event gets.
+    pub duplicate_response: DuplicateResponse,
     /// What becomes of a claim when nobody knows what the app did.
     pub on_unknown_outcome: OnUnknownOutcome,
     /// What becomes of an event without an id.
@@ -67,6 +71,8 @@ pub struct RouteSettings {
     pub dangerous_statuses: Vec<StatusRange>,
     /// Which failed events are kept, because their sender will not send them again.
     pub keep_failures: KeepFailures,
+    /// What every attempt is signed with, beside the sender's own signature; `None` where the app does not ask for it.
+    pub signing_key: Option<SigningKey>,
 }
 
 /// Which failed events are kept.
@@ -98,6 +104,15 @@ pub enum InFlight {
     Wait,
     /// 503 at once.
     Busy,
+}
+
+/// What a duplicate of a finished event gets; 2xx either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DuplicateResponse {
+    /// A plain 200 of our own.
+    Plain,
+    /// The app's answer again, if it was short enough to be kept.
+    Replay,
 }
 
 /// What becomes of a claim when nobody knows what the app did.

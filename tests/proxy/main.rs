@@ -12,6 +12,8 @@ mod outcomes;
 mod passing;
 mod patience;
 mod pool;
+mod reloading;
+mod replies;
 mod targets;
 #[path = "../binary/tools.rs"]
 #[allow(dead_code, reason = "it is the toolbox of the tests of the binary, and only the small disk is needed here")]

@@ -1,10 +1,9 @@
 //! Which events of a route are kept: `record`.
 
-use crate::provider::Profile;
+use crate::provider::{Profile, StatusRange};
 use crate::proxy::KeepFailures;
 
 use super::super::section::{NOT_YET, Read, Section};
-use super::limits::Limits;
 
 /// The value of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,13 +25,14 @@ pub(super) fn read(section: &mut Section<'_>) -> Read<Record> {
 }
 
 impl Record {
-    /// What it comes to for a sender. One of whom nothing is known does not promise to come again.
-    pub(super) fn of(self, profile: Option<&Profile>, limits: &Limits) -> KeepFailures {
+    /// What it comes to for a sender, who is told these statuses though they make it stop. One of whom nothing is known does
+    /// not promise to come again.
+    pub(super) fn of(self, profile: Option<&Profile>, relayed_stops: Vec<StatusRange>) -> KeepFailures {
         match self {
             Self::Off => KeepFailures::Never,
             Self::Failures if !profile.is_some_and(Profile::retries_automatically) => KeepFailures::Always,
-            Self::Failures if limits.relayed_stops.is_empty() => KeepFailures::Never,
-            Self::Failures => KeepFailures::Stopped(limits.relayed_stops.clone()),
+            Self::Failures if relayed_stops.is_empty() => KeepFailures::Never,
+            Self::Failures => KeepFailures::Stopped(relayed_stops),
         }
     }
 }

@@ -88,7 +88,7 @@ pub struct Failure {
     pub body_bytes: u64,
     /// The app.
     pub app: Box<str>,
-    /// Which attempt it was.
+    /// Which attempt it was; 0 where there was no room for any.
     pub attempt: u32,
     /// When it failed.
     pub at: Timestamp,
@@ -135,7 +135,10 @@ impl Event {
     /// Attempt numbers begin anew once their claim is forgotten; the count of a kept event goes on.
     #[must_use]
     pub fn again(&self, failure: &Failure) -> Self {
-        let attempts = failure.attempt.max(self.delivery.attempts.saturating_add(1));
+        let attempts = match failure.attempt {
+            0 => self.delivery.attempts,
+            attempt => attempt.max(self.delivery.attempts.saturating_add(1)),
+        };
         Self { delivery: failure.delivery(attempts, self.delivery.first_at), ..self.clone() }
     }
 }
@@ -178,7 +181,7 @@ mod tests {
         assert_eq!((first.delivery.attempts, first.delivery.excerpt.len()), (1, MAX_EXCERPT_BYTES));
         assert_eq!(first.delivery.app.len(), MAX_APP_BYTES);
         // The attempt number of the claim; or one more, where the claim has been forgotten meanwhile.
-        for (attempt, attempts) in [(2, 2), (4, 4), (1, 2)] {
+        for (attempt, attempts) in [(2, 2), (4, 4), (1, 2), (0, 1)] {
             let again = first.again(&failure(attempt, 5_000, None));
             let delivery = &again.delivery;
             assert_eq!((delivery.attempts, delivery.last_status, delivery.cause), (attempts, None, Cause::Unreachable));

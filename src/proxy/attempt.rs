@@ -15,7 +15,7 @@ use humantime::format_rfc3339_millis;
 
 use super::Received;
 use super::app::App;
-use super::dead_letter::Evidence;
+use super::dead_letter::{Evidence, Tried};
 use super::headers::towards_app;
 use super::kept::KeptAnswer;
 use super::settings::{DuplicateResponse, OnUnknownOutcome, RouteSettings};
@@ -68,7 +68,7 @@ impl Attempt {
         };
         let store = ledger.store();
         if let Some(evidence) = evidence {
-            evidence.keep_after(&verdict, &self, store).await;
+            evidence.keep_after(&verdict, self.tried(), store).await;
         }
         if let Some(guarded) = &self.guarded {
             let handled = verdict.is_success() && store.has_events();
@@ -134,8 +134,17 @@ impl Attempt {
         }
     }
 
+    fn tried(&self) -> Tried<'_> {
+        Tried {
+            route: &self.route,
+            key: self.guarded.as_ref().map(|guarded| guarded.key.clone()),
+            sender_id: self.event_id.as_ref().map(|id| id.as_bytes()),
+            number: self.number(),
+        }
+    }
+
     /// Which attempt at the event it is; each of an event without an identity is the first.
-    pub(super) fn number(&self) -> u32 {
+    fn number(&self) -> u32 {
         self.guarded.as_ref().map_or(1, |guarded| guarded.attempt)
     }
 

@@ -173,9 +173,19 @@ impl Proxy {
         // Before the claim: an event that is refused here has left nothing behind.
         let Ok(place) = Arc::clone(found.places).try_acquire_owned() else {
             tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, "too many attempts are under way");
-            return Verdict::Crowded;
+            return self.turn_away(event, received).await;
         };
         self.pursue(event, received, place).await
+    }
+
+    /// Refuses an event for want of room; one whose sender does not come again is kept, also if it has gone already.
+    async fn turn_away(self: &Arc<Self>, event: Event, received: Received) -> Verdict {
+        let ledger = Arc::clone(&self.ledger);
+        let keeping = async move { dead_letter::keep_crowded(event, received, &ledger).await };
+        match self.attempts.spawn(keeping).await {
+            Ok(()) => Verdict::Crowded,
+            Err(_) => Verdict::Broken,
+        }
     }
 
     /// Lets the event take its course, and the sender wait for it as long as senders of this route do.

@@ -109,6 +109,11 @@ async fn no_more_than_a_thousand_attempts_of_a_route_are_under_way() {
     front.post(&refused).await.assert(503, "failed");
     front.post(&event).await.assert(503, "failed");
     assert_eq!(front.records().await, 1, "nothing was claimed");
+    // This sender does not come again by itself, so even what was never tried is kept.
+    let mut letters = front.letters().await;
+    letters.sort_by_key(|letter| letter.sequence);
+    let kept: Vec<_> = letters.iter().map(|letter| letter.key.as_ref().unwrap().id()).collect();
+    assert_eq!((&kept[..], letters[0].delivery.attempts), (&["e-2", "e-1"][..], 0));
     let mut elsewhere = front.sent(&Event::stripe(now(), "{\"id\":\"evt_1\"}")).await;
     other.answers(Reply::ok()).await;
     elsewhere.answer().await.assert(200, "forwarded");
@@ -118,6 +123,7 @@ async fn no_more_than_a_thousand_attempts_of_a_route_are_under_way() {
     assert_eq!(app.answers(Reply::ok()).await.attempt(), "1");
     sender.answer().await.assert(200, "forwarded");
     front.post(&event).await.assert(200, "duplicate");
+    assert_eq!(front.letters().await, [], "what was handled after all is kept no longer");
 }
 
 #[tokio::test]

@@ -198,6 +198,9 @@ impl Daemon {
         if !all_finished {
             tracing::warn!("what callers have left behind could not be finished");
         }
+        if attempts_ended && all_finished {
+            self.ledger.store().note_holders_gone();
+        }
         // The listeners have ended with the drain.
         self.workers.stop().await;
         tracing::info!("workers stopped");

@@ -10,6 +10,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::directory::Directory;
@@ -41,6 +42,8 @@ pub(super) struct Committer {
     pub(super) clock: Clock,
     /// Where this run began to number.
     pub(super) numbered_from: u64,
+    /// Whether the run before may have left claims whose holders died with it.
+    pub(super) may_have_orphans: bool,
     /// The last number that the database was given: right after an unclean end far below the next one. The mark must never speak of a higher one.
     pub(super) written: u64,
     /// The last number that is synced.
@@ -170,7 +173,8 @@ impl Committer {
         let due = if self.synced == healthy.marked { IDLE_MARK } else { TICK };
         if healthy.last_mark.elapsed() >= due {
             let (sequence, numbered_from) = (self.synced, self.numbered_from);
-            let mark = Mark { sequence, numbered_from, clean: false, anchor: self.clock.anchor() };
+            let anchor = self.clock.anchor();
+            let mark = Mark { sequence, numbered_from, clean: false, holders_gone: false, anchor };
             healthy.last_mark = Instant::now();
             match mark::write(self.directory.path(), &mark) {
                 // No file can be opened just now, which says nothing about the disk; a mark that lags is harmless.
@@ -222,7 +226,8 @@ impl Committer {
         }
         self.synced = healthy.sync(self.written)?;
         let anchor = self.clock.anchor();
-        let mark = Mark { sequence: self.written, numbered_from: self.numbered_from, clean: true, anchor };
+        let (numbered_from, holders_gone) = (self.numbered_from, self.shared.holders_gone.load(Ordering::Relaxed));
+        let mark = Mark { sequence: self.written, numbered_from, clean: true, holders_gone, anchor };
         mark::write(self.directory.path(), &mark).map_err(EngineError::Sync)
     }
 }

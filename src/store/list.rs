@@ -189,10 +189,58 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::claim::Free;
+    use crate::claim::{ConfirmedTtl, Free, Previous, Token};
     use crate::metrics::Metrics;
     use crate::store::engine::Engine;
     use crate::store::numbers::Numbers;
+
+    #[test]
+    fn of_the_proxys_claims_those_that_are_held_are_found_whatever_lies_around_them() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let engine = Arc::new(Engine::open(dir.path(), 1 << 20, false).expect("it opens"));
+        let key =
+            |namespace: &str, id: &str| Key::new(&Namespace::parse_any(namespace).expect("good"), id).expect("good");
+        let (now, later) = (Timestamp::from_millis(5), Timestamp::from_millis(9));
+        let held = |expires_at| {
+            Record::Held(Held {
+                token: Token::from_bits([1; 16]),
+                claimed_at: Timestamp::from_millis(1),
+                expires_at,
+                retention: ConfirmedTtl::MAX,
+                attempt: 1,
+                fence: 1,
+                previous: Previous::None,
+                fingerprint: None,
+                owner: None,
+            })
+        };
+        let long = format!("route:{}", "z".repeat(64));
+        for (namespace, id, record) in [
+            ("a", "k", held(later)),
+            ("route", "k", held(later)),
+            ("route.a", "k", held(later)),
+            ("zzzzzzz", "k", held(later)),
+            ("route:a", "1-free", Record::Free(Free { attempt: 1, expires_at: later })),
+            ("route:a", "2-held", held(later)),
+            ("route:a", "3-expired", held(now)),
+            ("route:a", "4-held", held(later)),
+            ("route:bb", "k", held(later)),
+            (&long, "k", held(later)),
+        ] {
+            engine.write(&key(namespace, id), Some(&record)).expect("written");
+        }
+        engine.spoil(&key("route:a", "3-spoilt"));
+        let shared = Shared::new(Arc::new(Metrics::new()), None, Numbers::after(0));
+        shared.lend(Some(engine));
+        let (mut found, mut after) = (Vec::new(), None);
+        for _ in 0..3 {
+            let page = held_by_routes(&shared, after.as_ref(), 2, now).expect("a page");
+            found.extend(page.into_iter().map(|(key, _)| key));
+            after = found.last().cloned();
+        }
+        let expected = [key("route:a", "2-held"), key("route:a", "4-held"), key("route:bb", "k"), key(&long, "k")];
+        assert_eq!(found, expected);
+    }
 
     /// One value that cannot be read made every list fail that came to its page.
     #[test]

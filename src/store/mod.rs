@@ -44,6 +44,7 @@ mod shared;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -88,6 +89,7 @@ pub struct Store {
     room: Arc<Room>,
     clock: Clock,
     settings: StoreSettings,
+    may_have_orphans: bool,
     ended: watch::Receiver<Option<Result<(), NotClosed>>>,
     last_resort: LastResort,
 }
@@ -108,7 +110,7 @@ impl Store {
     ) -> Result<Self, OpenError> {
         let committer = opening::open(settings.clone(), source, real_sync, metrics)?;
         let (shared, clock) = (Arc::clone(&committer.shared), committer.clock.clone());
-        let room = Arc::clone(&committer.room);
+        let (room, may_have_orphans) = (Arc::clone(&committer.room), committer.may_have_orphans);
         let (end, ended) = watch::channel(None);
         let run = move || {
             let ended = committer.run();
@@ -118,7 +120,7 @@ impl Store {
             end.send_replace(Some(ended.map_err(|_told| NotClosed)));
         };
         thread::Builder::new().name("commit".into()).spawn(run).map_err(OpenError::Thread)?;
-        Ok(Self { shared, room, clock, settings, ended, last_resort: LastResort::new() })
+        Ok(Self { shared, room, clock, settings, may_have_orphans, ended, last_resort: LastResort::new() })
     }
 
     /// The clock that the records' lifetimes run on.
@@ -181,6 +183,18 @@ impl Store {
             }
         }
         Ok(page)
+    }
+
+    /// Whether claims of the proxy's namespaces may be held by nobody, because the run before did not end in order or left
+    /// some behind. Where it did not, nobody has to look.
+    #[must_use]
+    pub fn may_have_orphans(&self) -> bool {
+        self.may_have_orphans
+    }
+
+    /// Says that whoever held a claim of the proxy's has ended, for the next start. Without it the next start looks.
+    pub fn note_holders_gone(&self) {
+        self.shared.holders_gone.store(true, Ordering::Relaxed);
     }
 
     /// Finds claims of the proxy's namespaces that are held, up to `limit` after a key.

@@ -49,7 +49,8 @@ pub(super) fn open(
     let (engine, found) = open_guarded(&directory, &settings, real_sync, &mark)?;
     let sequence = if mark.clean { found } else { found.max(mark.numbered_from) + UNCLEAN_JUMP };
     let engine = Arc::new(engine);
-    let begun = Mark { sequence: found, numbered_from: sequence, clean: false, anchor: clock.anchor() };
+    let begun =
+        Mark { sequence: found, numbered_from: sequence, clean: false, holders_gone: false, anchor: clock.anchor() };
     // A process that was killed may have left records in the kernel's memory only, and a mark must not speak of those.
     let synced = if mark.clean { Ok(()) } else { directory.sync_records() };
     // What is there can be read; the commit thread tries to come back from here as from any other fault.
@@ -77,6 +78,7 @@ pub(super) fn open(
         real_sync,
         clock,
         numbered_from: sequence,
+        may_have_orphans: !(mark.clean && mark.holders_gone),
         written: found,
         synced: found,
         state,
@@ -168,7 +170,8 @@ fn make(directory: &Directory, settings: &StoreSettings, real_sync: bool, source
         });
         filled.map_err(|error| engine_error(directory, error))?;
         let (clock, _first) = Clock::resume(source, None);
-        let mark = Mark { sequence: 0, numbered_from: 0, clean: true, anchor: clock.anchor() };
+        let anchor = clock.anchor();
+        let mark = Mark { sequence: 0, numbered_from: 0, clean: true, holders_gone: true, anchor };
         mark::write(directory.path(), &mark)
             .map_err(|source| OpenError::Directory { path: directory.path().into(), source })
     })?;
@@ -230,5 +233,40 @@ fn tell_of(resumed: Resumed) {
         Resumed::WallFarAhead { ahead_ms } => {
             tracing::warn!(ahead_ms, "the wall clock is far ahead of the last time seen; one day counts as passed");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Store;
+    use super::*;
+    use crate::clock::ManualTime;
+
+    fn store(dir: &Path) -> Store {
+        let source = Source::manual(&ManualTime::new(1_800_000_000_000));
+        Store::open(StoreSettings::for_dir(dir.join("store")), source, false, Arc::new(Metrics::new()))
+            .expect("it opens")
+    }
+
+    /// Looking for claims that nobody holds takes as long as opening the store, so it is spared where it is known that there
+    /// are none, and only there.
+    #[tokio::test]
+    async fn only_after_an_end_in_order_with_every_holder_gone_nobody_has_to_look_for_orphans() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let first = store(dir.path());
+        assert!(!first.may_have_orphans(), "a store that was just made");
+        first.close().await.expect("closed");
+        let second = store(dir.path());
+        assert!(second.may_have_orphans(), "its holders were not said to be gone");
+        second.note_holders_gone();
+        second.close().await.expect("closed");
+        let third = store(dir.path());
+        assert!(!third.may_have_orphans());
+        third.close().await.expect("closed");
+        // What a killed process leaves: the mark of its beginning.
+        let mut mark = mark::read(&dir.path().join("store")).expect("sound");
+        (mark.clean, mark.holders_gone) = (false, true);
+        mark::write(&dir.path().join("store"), &mark).expect("written");
+        assert!(store(dir.path()).may_have_orphans());
     }
 }

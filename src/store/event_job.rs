@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::engine::{Engine, EngineError};
 use super::fault::Fault;
 use super::kept::{ContentFile, Kept, Place};
+use super::numbers::Numbers;
+use super::record;
 use super::room::{Reserved, Room};
+use crate::chain::Chain;
 use crate::event::{EventId, Failure};
 
 /// What is asked of one event.
@@ -53,6 +57,53 @@ impl EventAsk {
             Self::Settle(_) | Self::Discard(_) => None,
         }
     }
+}
+
+/// What came of an ask, unless the database failed.
+type Asked = Result<Result<Effect, Fault>, EngineError>;
+
+impl EventAsk {
+    /// Decides it against the database. What changes draws a number, and so is synced with its group.
+    pub(super) fn decide(&self, engine: &Engine, numbers: &Numbers) -> Asked {
+        let (before, was_damaged) = match engine.read_event(self.id()) {
+            Ok(before) => (before, false),
+            // As good as none: nothing of it can be shown or handed over, and what is written in its place can.
+            Err(error @ EngineError::Damaged(_)) => {
+                tracing::error!(event = %self.id(), error = %Chain(&error), "an event cannot be read");
+                (None, true)
+            }
+            Err(error) => return Err(error),
+        };
+        match self {
+            Self::Fail { failure, fresh } => fail(engine, numbers, failure, fresh.as_ref(), before),
+            Self::Settle(_) | Self::Discard(_) if before.is_none() && !was_damaged => Ok(Ok(Effect::default())),
+            Self::Settle(id) | Self::Discard(id) => {
+                numbers.draw();
+                engine.write_event(*id, None)?;
+                Ok(Ok(Effect { before, after: None, was_damaged }))
+            }
+        }
+    }
+}
+
+/// Writes the entry that a failure makes or changes.
+fn fail(engine: &Engine, numbers: &Numbers, failure: &Failure, fresh: Option<&Fresh>, before: Option<Kept>) -> Asked {
+    let (event, place) = match (&before, fresh) {
+        (Some(kept), _) => {
+            numbers.draw();
+            (kept.event.again(failure), kept.place.clone())
+        }
+        (None, Some(fresh)) => (failure.first(numbers.draw()), fresh.place.clone()),
+        (None, None) => return Ok(Ok(Effect::default())),
+    };
+    let Some(value) = record::encode_event(&event, &place) else {
+        // Entries are made with room for what later failures say.
+        tracing::error!(event = %event.id, "an event has outgrown its record");
+        return Ok(Err(Fault::Database));
+    };
+    engine.write_event(event.id, Some(&value))?;
+    let after = Some(Kept { event, place, record_bytes: value.len() as u64 });
+    Ok(Ok(Effect { before, after, was_damaged: false }))
 }
 
 /// The entry before and after.

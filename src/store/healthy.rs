@@ -4,21 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::engine::{Engine, EngineError};
-use super::event_job::{Effect, EventAsk, Fresh};
+use super::event_job::{Effect, EventAsk};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
-use super::kept::Kept;
 use super::known::Known;
-use super::record;
 use super::settings::{OnStoreFailure, SyncMode};
 use super::shared::{Records, Shared};
 use crate::chain::Chain;
 use crate::claim::{Change, Command, Decision, Key, Moment, Record, Timestamp, decide};
-use crate::event::Failure;
-
-/// What came of an ask about an event.
-type Asked = Result<Result<Effect, Fault>, EngineError>;
 
 /// The database, and what it would take to undo its unsynced part.
 pub(super) struct Healthy {
@@ -162,29 +156,6 @@ impl HealthyDesk<'_> {
     }
 }
 
-impl HealthyDesk<'_> {
-    /// Writes the entry that a failure makes or changes.
-    fn fail(&mut self, failure: &Failure, fresh: Option<&Fresh>, before: Option<Kept>) -> Asked {
-        let numbers = &self.healthy.shared.numbers;
-        let (event, place) = match (&before, fresh) {
-            (Some(kept), _) => {
-                numbers.draw();
-                (kept.event.again(failure), kept.place.clone())
-            }
-            (None, Some(fresh)) => (failure.first(numbers.draw()), fresh.place.clone()),
-            (None, None) => return Ok(Ok(Effect::default())),
-        };
-        let Some(value) = record::encode_event(&event, &place) else {
-            // Entries are made with room for what later failures say.
-            tracing::error!(event = %event.id, "an event has outgrown its record");
-            return Ok(Err(Fault::Database));
-        };
-        self.healthy.engine.write_event(event.id, Some(&value))?;
-        let after = Some(Kept { event, place, record_bytes: value.len() as u64 });
-        Ok(Ok(Effect { before, after, was_damaged: false }))
-    }
-}
-
 impl Desk for HealthyDesk<'_> {
     type Failure = EngineError;
 
@@ -247,25 +218,8 @@ impl Desk for HealthyDesk<'_> {
         }
     }
 
-    fn event(&mut self, ask: &EventAsk) -> Asked {
-        let (before, was_damaged) = match self.healthy.engine.read_event(ask.id()) {
-            Ok(before) => (before, false),
-            // As good as none: nothing of it can be shown or handed over, and what is written in its place can.
-            Err(error @ EngineError::Damaged(_)) => {
-                tracing::error!(event = %ask.id(), error = %Chain(&error), "an event cannot be read");
-                (None, true)
-            }
-            Err(error) => return Err(error),
-        };
-        match ask {
-            EventAsk::Fail { failure, fresh } => self.fail(failure, fresh.as_ref(), before),
-            EventAsk::Settle(_) | EventAsk::Discard(_) if before.is_none() && !was_damaged => Ok(Ok(Effect::default())),
-            EventAsk::Settle(id) | EventAsk::Discard(id) => {
-                self.healthy.shared.numbers.draw();
-                self.healthy.engine.write_event(*id, None)?;
-                Ok(Ok(Effect { before, after: None, was_damaged }))
-            }
-        }
+    fn event(&mut self, ask: &EventAsk) -> Result<Result<Effect, Fault>, EngineError> {
+        ask.decide(&self.healthy.engine, &self.healthy.shared.numbers)
     }
 }
 

@@ -23,6 +23,7 @@ mod events;
 mod fault;
 mod guard;
 mod healthy;
+mod held;
 mod job;
 mod kept;
 mod known;
@@ -44,7 +45,6 @@ mod shared;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub use room::NotKept;
 pub use settings::{OnStoreFailure, StoreSettings, SyncMode};
 
 use crate::chain::Chain;
-use crate::claim::{Held, Key};
+use crate::claim::Key;
 use crate::clock::{Clock, Source};
 use crate::metrics::Metrics;
 use job::Job;
@@ -183,27 +183,6 @@ impl Store {
             }
         }
         Ok(page)
-    }
-
-    /// Whether claims of the proxy's namespaces may be held by nobody, because the run before did not end in order or left
-    /// some behind. Where it did not, nobody has to look.
-    #[must_use]
-    pub fn may_have_orphans(&self) -> bool {
-        self.may_have_orphans
-    }
-
-    /// Says that whoever held a claim of the proxy's has ended, for the next start. Without it the next start looks.
-    pub fn note_holders_gone(&self) {
-        self.shared.holders_gone.store(true, Ordering::Relaxed);
-    }
-
-    /// Finds claims of the proxy's namespaces that are held, up to `limit` after a key.
-    ///
-    /// # Errors
-    /// The fault of the store.
-    pub async fn held_by_routes(&self, after: Option<Key>, limit: usize) -> Result<Vec<(Key, Held)>, Fault> {
-        let now = self.clock.now();
-        self.walk(move |shared| list::held_by_routes(shared, after.as_ref(), limit, now)).await
     }
 
     /// Looks at up to `limit` records after a key for those that are gone.

@@ -42,6 +42,7 @@ use crate::ledger::{Ask, AskClaim, Ledger};
 use crate::metrics::{ByProvider, ByReason, ByRoute, Metrics};
 use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
 use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
+use crate::store::AnswerAt;
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
@@ -287,7 +288,9 @@ impl Proxy {
     ) -> Result<Guarded, Verdict> {
         // An id becomes a key by a mapping whose results are keys; the error is there for a mapping that is not.
         let key = Key::new(&route.namespace, id).map_err(|_| Verdict::NoId)?;
-        let claim = AskClaim { processing_ttl: Some(route.processing_ttl), ..AskClaim::default() };
+        // The app may have the event while its claim is being synced: what the sender is told waits for the confirm.
+        let answer_at = AnswerAt::Decision;
+        let claim = AskClaim { processing_ttl: Some(route.processing_ttl), answer_at, ..AskClaim::default() };
         let (answer, grant) = match route.in_flight {
             InFlight::Wait => {
                 let left = route.answer_within.saturating_sub(at.elapsed());

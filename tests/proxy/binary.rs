@@ -98,6 +98,12 @@ impl Process {
         reader.answer().await
     }
 
+    /// How many commits were synced so far.
+    pub(crate) async fn commits(&self) -> String {
+        let metrics = String::from_utf8(self.get("/metrics").await.body).unwrap();
+        metrics.lines().find(|line| line.starts_with("onced_commit_seconds_count")).unwrap().to_owned()
+    }
+
     /// Asks something of the API.
     pub(crate) async fn ask(&self, verb: &str, body: &serde_json::Value) -> Answer {
         let body = body.to_string();

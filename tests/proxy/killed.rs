@@ -35,9 +35,12 @@ async fn a_failed_attempt_gives_its_event_back_at_once_and_one_that_died_with_th
     ];
     for (case, reply) in rows {
         let event = Event::github(case, "{}");
+        let synced = process.commits().await;
         let mut sender = process.sent(&event).await;
         let hit = app.hit().await;
         if case == "killed" {
+            // The app may have the event before its claim is on the disk.
+            while process.commits().await == synced {}
             process.kill();
             drop(hit);
             process = Process::start(&place.config);
@@ -81,8 +84,10 @@ async fn what_is_to_be_held_and_what_is_somebody_elses_outlives_the_process() {
     let claim = json!({"namespace": "a", "key": "k", "processing_ttl": "1h"});
     assert_eq!(process.ask("claim", &claim).await.status(), 201);
     let event = Event::github("e-1", "{}");
+    let synced = process.commits().await;
     let _sender = process.sent(&event).await;
     let hit = app.hit().await;
+    while process.commits().await == synced {}
     process.kill();
     drop(hit);
 

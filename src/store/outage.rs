@@ -177,11 +177,33 @@ impl Desk for OutageDesk<'_> {
     fn event(&mut self, ask: &EventAsk) -> Result<Result<Effect, Fault>, Infallible> {
         match ask {
             EventAsk::Fail { .. } => self.outage.doubtful.extend(ask.fresh_file().cloned()),
+            // Most of them were never kept: nothing is to be told of those that are done with.
             EventAsk::Settle(id) if self.outage.settled.len() < MAX_SETTLED => {
                 self.outage.settled.insert(*id);
+                return Ok(Ok(Effect::default()));
             }
             EventAsk::Settle(_) | EventAsk::Discard(_) => {}
         }
         Ok(Err(self.outage.fault))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A success while the store was down was a warning in the log each time, whether anything was kept of its event or not.
+    #[test]
+    fn what_is_handled_while_the_store_is_down_is_remembered_and_what_would_be_lost_is_refused() {
+        let mut outage = Outage::new(Fault::Io, Guard::new(), None, Timestamp::from_millis(1));
+        let numbers = Numbers::after(7);
+        let (id, other) = (EventId::from_bytes([1; 16]), EventId::from_bytes([2; 16]));
+        let mut desk = outage.desk(Timestamp::from_millis(2), &numbers);
+        let Ok(settled) = desk.event(&EventAsk::Settle(id));
+        let Ok(discarded) = desk.event(&EventAsk::Discard(other));
+        assert!(settled.is_ok());
+        assert!(matches!(discarded, Err(Fault::Io)), "nobody is told that it is gone before it is");
+        assert_eq!(outage.settled, HashSet::from([id]));
+        assert_eq!(numbers.last(), 7);
     }
 }

@@ -4,11 +4,13 @@
 
 mod binary;
 mod duplicates;
+mod handshakes;
 mod harness;
 mod identity;
 mod killed;
 mod letters;
 mod outcomes;
+mod partner;
 mod passing;
 mod patience;
 mod pool;

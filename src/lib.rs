@@ -2,7 +2,8 @@
 //!
 //! # What it guarantees
 //!
-//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx.
+//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx. Where a failed
+//!    event will not come again, it is kept as a dead letter, synced, before the failure is answered.
 //! 2. A handled event is not handed over again inside its window, and its sender still gets 2xx.
 //! 3. A duplicate of an unfinished attempt never gets 2xx until that attempt is known to have succeeded.
 //! 4. Bytes out equal bytes in; input that fails verification changes no state.
@@ -16,7 +17,9 @@
 //! back; in a namespace with `on_store_failure = "closed"` the command is refused instead.
 //!
 //! It does not promise exactly-once effects: a crash between the app's success and the confirm leads to a second
-//! hand-over, which can be recognised by its event id and its attempt number.
+//! hand-over, which can be recognised by its event id and its attempt number. Nor can it keep what it has not stored: an
+//! event whose hand-over is under way when the process is killed is lost if its sender does not come again (the next start
+//! says how many), and so is one that fails while the store is down or out of room.
 //!
 //! # Where things happen
 //!
@@ -26,29 +29,32 @@
 //! | Where does it become durable? | `store/commit.rs`, `Committer::commit`: decide a group, write, sync once, answer |
 //! | What if the process dies there? | Before the sync nobody was answered; after it the record is there. `tests/binary` kills the program fifty times and compares every answer |
 //! | What if the disk fails there? | `store/outage.rs`: answers from memory, marked as degraded, written back when the disk is back |
+//! | What becomes of an event that fails? | `proxy/dead_letter.rs`, `Evidence::keep_after`: what was sent goes into `store/events.rs`, if its sender does not come again |
 //! | Where is a webhook's life? | `proxy/mod.rs`, `Proxy::serve`, read from top to bottom |
 //!
 //! # The parts, in reading order
 //!
-//! In short, `cli → daemon → {api, proxy, sweep} → ledger → store → clock → claim`, `proxy → provider`, all that speaks
+//! In short, `cli → daemon → {api, proxy, sweep} → ledger → store → {clock, event} → claim`, `proxy → provider`, all that speaks
 //! HTTP `→ server`, and `config →` the settings that the modules own. In full, and held by `tests/house.rs`:
 //!
 //! | Module | May use |
 //! |---|---|
 //! | `cli` | claim, clock, config, daemon, provider, server, store |
-//! | `daemon` | api, clock, config, ledger, proxy, server, store, sweep |
+//! | `daemon` | api, claim, clock, config, ledger, proxy, server, store, sweep |
 //! | `config` | api, claim, ledger, provider, proxy, server, store |
-//! | `api` | claim, clock, ledger, server, store |
-//! | `proxy` | claim, ledger, provider, server, store |
+//! | `api` | claim, clock, event, ledger, server, store |
+//! | `proxy` | claim, clock, event, ledger, provider, server, store |
 //! | `sweep` | ledger, store |
 //! | `ledger` | claim, clock, store |
-//! | `store` | claim, clock |
+//! | `store` | claim, clock, event |
 //! | `clock` | claim |
+//! | `event` | claim |
 //!
 //! Whoever is not named uses leaves alone, which all may: [`metrics`], [`quantity`], [`chain`].
 //!
 //! - [`claim`]: keys, lifetimes, records and the decisions on them. Pure.
 //! - [`provider`]: what senders' documentation says, as data: signatures, event ids, windows. Pure.
+//! - [`event`]: what is kept of events, and what failures make of it. Pure.
 //! - [`clock`]: the timeline that lifetimes run on; the only place that reads the wall clock.
 //! - [`store`]: reads a key, decides, writes it durably, then answers. Alone in mentioning sled and bincode.
 //! - [`ledger`]: claims as the API and the proxy ask for them: defaults, waits, counts.
@@ -68,6 +74,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+pub mod event;
 pub mod ledger;
 pub mod metrics;
 pub mod provider;

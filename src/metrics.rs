@@ -58,6 +58,24 @@ pub struct ByApp {
     pub outcome: &'static str,
 }
 
+/// Labels of a gauge of dead letters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByCause {
+    /// The route's name.
+    pub route: String,
+    /// Why they were given up on.
+    pub cause: &'static str,
+}
+
+/// Labels of a count of events that could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByRouteAndReason {
+    /// The route's name.
+    pub route: String,
+    /// Why: a fault of the store, or the limit that was reached.
+    pub reason: &'static str,
+}
+
 /// The label of a gauge of records.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByState {
@@ -93,6 +111,10 @@ pub struct Metrics {
     pub attempts: Family<ByApp, Counter>,
     /// How long hand-overs took.
     pub attempt_seconds: Histogram,
+    /// Events that were given up on and are kept.
+    pub dead_letters: Family<ByCause, Gauge>,
+    /// Events that should have been kept and could not be.
+    pub events_not_kept: Family<ByRouteAndReason, Counter>,
     /// Records of each state, as the last sweep counted them.
     pub store_records: Family<ByState, Gauge>,
     /// Bytes that the store takes on the disk.
@@ -129,6 +151,8 @@ impl Metrics {
             hooks: Family::default(),
             attempts: Family::default(),
             attempt_seconds: attempt,
+            dead_letters: Family::default(),
+            events_not_kept: Family::default(),
             store_records: Family::default(),
             store_disk_bytes: Gauge::default(),
             store_free_bytes: Gauge::default(),
@@ -156,6 +180,12 @@ impl Metrics {
         registry.register("onced_hooks", "Webhooks by what their sender was told", self.hooks.clone());
         registry.register("onced_attempts", "Hand-overs to apps by outcome", self.attempts.clone());
         registry.register("onced_attempt_seconds", "Duration of hand-overs to apps", self.attempt_seconds.clone());
+        registry.register("onced_dead_letters", "Events given up on and kept", self.dead_letters.clone());
+        registry.register(
+            "onced_events_not_kept",
+            "Events given up on that could not be kept",
+            self.events_not_kept.clone(),
+        );
         registry.register("onced_store_records", "Records by state at the last sweep", self.store_records.clone());
         registry.register("onced_store_disk_bytes", "Bytes of the store's files", self.store_disk_bytes.clone());
         registry.register("onced_store_free_bytes", "Free bytes beside the store", self.store_free_bytes.clone());

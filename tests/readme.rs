@@ -24,7 +24,7 @@ set -u
 ip link set lo up
 ready() { until onced status --api http://127.0.0.1:8601 >/dev/null 2>&1; do kill -0 \"$1\" || exit 9; done; }
 trap 'kill $(jobs -p); wait' EXIT
-python3 app.py 2>/dev/null &
+python3 app.py 2>/dev/null & app=$!
 until (exec 3<>/dev/tcp/127.0.0.1/3000) 2>/dev/null; do :; done
 ";
 
@@ -90,6 +90,9 @@ fn script(blocks: &[String]) -> (String, Vec<Vec<String>>) {
         }
         if block.contains("onced serve --config") {
             script.push_str("kill $first; wait $first\n");
+        }
+        if block.contains("onced dead-letters") {
+            script.push_str("kill $app; wait $app\n");
         }
         let mut follows = false;
         for line in block.lines() {

@@ -163,7 +163,7 @@ fn json(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).expect("wire forms hold texts, numbers and checked JSON")
 }
 
-fn rfc3339(clock: &Clock, point: Timestamp) -> String {
+pub(super) fn rfc3339(clock: &Clock, point: Timestamp) -> String {
     format_rfc3339_millis(clock.wall(point)).to_string()
 }
 

@@ -5,21 +5,18 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::StatusCode;
-use percent_encoding::percent_decode_str;
 
 use super::Api;
 use super::access::Caller;
 use super::answer::{self, Told, claim_body, condition};
 use super::parse::{any_namespace, key_in};
 use super::problem::Problem;
+use super::query::{DEFAULT_LIMIT, decoded, fields, limit};
 use super::wire::ListBody;
 use crate::claim::{Key, Namespace};
 use crate::ledger::Ask;
 use crate::server::{Response, ResponseBody};
 use crate::store::{Page, Selection, StateName};
-
-const DEFAULT_LIMIT: usize = 100;
-const MAX_LIMIT: usize = 1_000;
 
 /// Reads one claim.
 pub(super) async fn read(api: &Arc<Api>, caller: &Caller<'_>, namespace: &str, key: &str) -> Result<Response, Problem> {
@@ -99,21 +96,9 @@ fn key_of(caller: &Caller<'_>, namespace: &str, key: &str) -> Result<Key, Proble
     key_in(&namespace, &decoded("key", key)?)
 }
 
-/// Percent-decoded, once.
-fn decoded(field: &'static str, text: &str) -> Result<String, Problem> {
-    let bytes = percent_decode_str(text).decode_utf8();
-    bytes.map(Into::into).map_err(|_| Problem::field(field, "must be UTF-8"))
-}
-
 fn selection(query: &str) -> Result<Selection, Problem> {
     let mut selection = Selection { limit: DEFAULT_LIMIT, ..Selection::default() };
-    let mut seen = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if seen.contains(&name) {
-            return Err(Problem::field(name.to_owned(), "must not come twice"));
-        }
-        seen.push(name);
+    for (name, value) in fields(query)? {
         match name {
             "namespace" => selection.namespace = Some(any_namespace(&decoded("namespace", value)?)?),
             "state" => selection.state = Some(state(value)?),
@@ -128,11 +113,6 @@ fn selection(query: &str) -> Result<Selection, Problem> {
 fn state(value: &str) -> Result<StateName, Problem> {
     let state = StateName::ALL.into_iter().find(|state| state.as_str() == value);
     state.ok_or_else(|| Problem::field("state", "must be held, free or done"))
-}
-
-fn limit(value: &str) -> Result<usize, Problem> {
-    let limit = value.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
-    limit.ok_or_else(|| Problem::field("limit", format_args!("must be 1 to {MAX_LIMIT}")))
 }
 
 fn after(value: &str) -> Result<Key, Problem> {

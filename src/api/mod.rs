@@ -8,9 +8,12 @@
 mod access;
 mod answer;
 mod claims;
+mod event_wire;
+mod events;
 mod openapi;
 mod parse;
 mod problem;
+mod query;
 mod reload;
 mod settings;
 mod unique_json;
@@ -51,6 +54,10 @@ enum Resource<'a> {
     /// The namespace and the key as they stand in the path, percent-encoded.
     Claim(&'a str, &'a str),
     Claims,
+    /// The id as it stands in the path.
+    Event(&'a str),
+    EventBody(&'a str),
+    DeadLetters,
     Reload,
     Live,
     Ready,
@@ -67,26 +74,40 @@ impl<'a> Resource<'a> {
             "/v1/extend" => Self::Verb(VerbName::Extend),
             "/v1/batch" => Self::Batch,
             "/v1/claims" => Self::Claims,
+            "/v1/dead-letters" => Self::DeadLetters,
             "/v1/reload" => Self::Reload,
             "/healthz" => Self::Live,
             "/readyz" => Self::Ready,
             "/metrics" => Self::Metrics,
             "/openapi.json" => Self::OpenApi,
-            other => {
-                let (namespace, key) = other.strip_prefix("/v1/claims/")?.split_once('/')?;
-                if key.contains('/') {
-                    return None;
-                }
-                Self::Claim(namespace, key)
-            }
+            other => return Self::of_one(other),
         })
+    }
+
+    /// The paths that name one thing of many.
+    fn of_one(path: &'a str) -> Option<Self> {
+        if let Some(event) = path.strip_prefix("/v1/events/") {
+            return match event.split_once('/') {
+                None => Some(Self::Event(event)),
+                Some((id, "body")) => Some(Self::EventBody(id)),
+                Some(_) => None,
+            };
+        }
+        let (namespace, key) = path.strip_prefix("/v1/claims/")?.split_once('/')?;
+        (!key.contains('/')).then_some(Self::Claim(namespace, key))
     }
 
     fn allow(&self) -> &'static str {
         match self {
             Self::Verb(_) | Self::Batch | Self::Reload => "POST",
-            Self::Claim(..) => "GET, DELETE",
-            Self::Claims | Self::Live | Self::Ready | Self::Metrics | Self::OpenApi => "GET",
+            Self::Claim(..) | Self::Event(_) => "GET, DELETE",
+            Self::Claims
+            | Self::EventBody(_)
+            | Self::DeadLetters
+            | Self::Live
+            | Self::Ready
+            | Self::Metrics
+            | Self::OpenApi => "GET",
         }
     }
 }
@@ -146,6 +167,10 @@ impl Api {
             }
             Resource::Claim(namespace, key) => claims::read(&self, &caller, namespace, key).await,
             Resource::Claims => claims::list(&self, &caller, request.head.uri.query()).await,
+            Resource::DeadLetters => events::dead_letters(&self, &caller, request.head.uri.query()).await,
+            Resource::Event(id) if request.head.method == Method::DELETE => events::discard(&self, &caller, id).await,
+            Resource::Event(id) => events::read(&self, &caller, id).await,
+            Resource::EventBody(id) => events::body(&self, &caller, id).await,
             Resource::Reload => reload::reload(&self, &caller).await,
             Resource::OpenApi => Ok(openapi::response()),
             Resource::Live | Resource::Ready | Resource::Metrics => Err(Problem::Internal),

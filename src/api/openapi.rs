@@ -8,6 +8,7 @@ use http::StatusCode;
 use utoipa::OpenApi;
 
 use super::answer;
+use super::event_wire::{DiscardBody, EventBody, EventListBody};
 use super::problem::ProblemBody;
 use super::reload::ReloadedBody;
 use super::wire::{
@@ -19,7 +20,25 @@ use crate::server::Response;
 #[derive(OpenApi)]
 #[openapi(
     info(title = "onced", description = "Claims on keys, so that an event takes effect once."),
-    paths(claim, confirm, release, extend, batch, read, forget, list, reload, healthz, readyz, metrics, openapi)
+    paths(
+        claim,
+        confirm,
+        release,
+        extend,
+        batch,
+        read,
+        forget,
+        list,
+        dead_letters,
+        event,
+        event_body,
+        discard,
+        reload,
+        healthz,
+        readyz,
+        metrics,
+        openapi
+    )
 )]
 struct Document;
 
@@ -106,6 +125,50 @@ fn forget() {}
         (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
     ))]
 fn list() {}
+
+/// Read dead letters: events given up on, whose senders do not promise to send them again.
+#[utoipa::path(get, path = "/v1/dead-letters",
+    params(
+        ("route" = Option<String>, Query),
+        ("after" = Option<String>, Query, description = "the next of an earlier page"),
+        ("limit" = Option<u32>, Query, description = "100 by default", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "a page; it may hold fewer events than asked for and not be the last", body = EventListBody),
+        (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
+    ))]
+fn dead_letters() {}
+
+/// Read an event back, but for its body.
+#[utoipa::path(get, path = "/v1/events/{id}",
+    params(("id" = String, Path, description = "32 hexadecimal digits")),
+    responses(
+        (status = 200, description = "the event", body = EventBody),
+        (status = "4XX", description = "no such event, or a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
+    ))]
+fn event() {}
+
+/// Read the body of an event, byte for byte.
+#[utoipa::path(get, path = "/v1/events/{id}/body",
+    params(("id" = String, Path, description = "32 hexadecimal digits")),
+    responses(
+        (status = 200, description = "the bytes", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = "4XX", description = "no such event, or a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
+    ))]
+fn event_body() {}
+
+/// Discard an event, for good.
+#[utoipa::path(delete, path = "/v1/events/{id}",
+    params(("id" = String, Path, description = "32 hexadecimal digits")),
+    responses(
+        (status = 200, description = "discarded, also when there was none", body = DiscardBody),
+        (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
+    ))]
+fn discard() {}
 
 /// Load the config anew: routes, namespaces, providers, secrets and tokens, all or nothing.
 #[utoipa::path(post, path = "/v1/reload", responses(

@@ -26,6 +26,8 @@ pub(super) enum Problem {
     NotFound,
     /// The key has no record.
     Absent,
+    /// No event has this id.
+    NoEvent,
     /// The path takes other methods.
     Method { allow: &'static str },
     /// The body is not JSON, or not one request.
@@ -89,7 +91,7 @@ impl Problem {
 
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::NotFound | Self::Absent => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::Absent | Self::NoEvent => StatusCode::NOT_FOUND,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Json { .. } | Self::Field { .. } => StatusCode::BAD_REQUEST,
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -105,7 +107,7 @@ impl Problem {
     fn code(&self) -> &'static str {
         match self {
             Self::NotFound => "not_found",
-            Self::Absent => "absent",
+            Self::Absent | Self::NoEvent => "absent",
             Self::Method { .. } => "method_not_allowed",
             Self::Json { .. } => "invalid_json",
             Self::Field { .. } => "invalid_field",
@@ -124,6 +126,7 @@ impl Problem {
         match self {
             Self::NotFound => "there is nothing at this path".into(),
             Self::Absent => "nothing is remembered of this key".into(),
+            Self::NoEvent => "no event of this id is kept".into(),
             Self::Method { allow } => format!("this path takes {allow}").into(),
             Self::Json { detail } | Self::Body { detail, .. } => detail.as_str().into(),
             Self::Field { field, detail } => format!("{field} {detail}").into(),

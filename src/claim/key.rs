@@ -134,6 +134,12 @@ impl Key {
         text
     }
 
+    /// What the keys of the proxy's namespaces begin with, and no other keys: one prefix for each length of a namespace.
+    pub fn route_prefixes() -> impl Iterator<Item = Vec<u8>> {
+        let lengths = ROUTE_PREFIX.len() + 1..=ROUTE_PREFIX.len() + MAX_NAMESPACE_BYTES;
+        lengths.filter_map(|length| Some([&[u8::try_from(length).ok()?], ROUTE_PREFIX.as_bytes()].concat()))
+    }
+
     /// Reads a key back from the bytes that [`Key::as_bytes`] gave; `None` when they are not a key's.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
@@ -233,6 +239,19 @@ mod tests {
         let key = |namespace: &str, id: &str| Key::new(&Namespace::parse_any(namespace).expect("good"), id);
         assert_ne!(key("ab", "c"), key("a", "bc"));
         assert_ne!(key("route:a", "b"), key("a", "b"));
+    }
+
+    #[test]
+    fn the_prefixes_of_routes_are_those_of_all_their_keys_and_of_no_others() {
+        let begins = |namespace: &str| {
+            let key = Key::new(&Namespace::parse_any(namespace).expect("good"), "route:a").expect("good");
+            Key::route_prefixes().filter(|prefix| key.as_bytes().starts_with(prefix)).count()
+        };
+        assert_eq!(Key::route_prefixes().count(), MAX_NAMESPACE_BYTES);
+        for (name, expected) in [("a", 0), ("route", 0), ("route.a", 0), ("route:a", 1), ("route:route", 1)] {
+            assert_eq!(begins(name), expected, "{name}");
+        }
+        assert_eq!(begins(&format!("route:{}", "a".repeat(MAX_NAMESPACE_BYTES))), 1);
     }
 
     #[test]

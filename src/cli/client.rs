@@ -35,6 +35,7 @@ pub(super) struct ClientArgs {
 /// An answer of the daemon.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
+    pub(super) bytes: Bytes,
     pub(super) text: String,
     pub(super) json: Value,
 }
@@ -93,7 +94,7 @@ fn read_token(file: &Path) -> Result<String, Exit> {
 fn answer(response: &Response<Bytes>) -> Answer {
     let text = String::from_utf8_lossy(response.body()).into_owned();
     let json = serde_json::from_str(&text).unwrap_or(Value::Null);
-    Answer { status: response.status(), text, json }
+    Answer { status: response.status(), bytes: response.body().clone(), text, json }
 }
 
 /// Prints why, and hands the exit code back.

@@ -5,6 +5,7 @@
 //! own answer, unchanged.
 
 mod client;
+mod dead_letters;
 mod exit;
 mod logging;
 mod providers;
@@ -52,6 +53,8 @@ enum Command {
     Get(verbs::KeyArgs),
     /// Forget a key, whatever it is
     Forget(verbs::KeyArgs),
+    /// List events that were given up on; show or discard one
+    DeadLetters(dead_letters::DeadLettersArgs),
     /// Load the daemon's config anew: all of it, or nothing with the reasons
     Reload(reload::ReloadArgs),
     /// Say whether the daemon is well, and if not, why
@@ -90,6 +93,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Extend(args) => verbs::extend(&args),
         Command::Get(args) => verbs::get(&args),
         Command::Forget(args) => verbs::forget(&args),
+        Command::DeadLetters(args) => dead_letters::dead_letters(&args),
         Command::Reload(args) => reload::reload(&args),
         Command::Status(args) => status::status(&args),
     }

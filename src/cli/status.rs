@@ -14,13 +14,15 @@ pub(super) struct StatusArgs {
 }
 
 /// What is shown of the metrics, and how it is called.
-const SHOWN: [(&str, &str); 6] = [
+const SHOWN: [(&str, &str); 8] = [
     ("onced_build_info", "version"),
     ("onced_store_records", "records, as the last sweep counted them"),
     ("onced_store_disk_bytes", "on disk"),
     ("onced_store_free_bytes", "free beside the store"),
     ("onced_degraded_total", "degraded answers"),
     ("onced_late_confirms_total", "late confirms"),
+    ("onced_dead_letters", "dead letters"),
+    ("onced_events_not_kept_total", "events that could not be kept"),
 ];
 
 pub(super) fn status(args: &StatusArgs) -> Exit {

@@ -154,7 +154,7 @@ fn post(path: &str, key: &KeyArgs, fields: &[(&str, Option<&str>)], result: Opti
 }
 
 /// Prints an answer and says what it means for a script.
-fn tell(client: &ClientArgs, answer: Result<Answer, Exit>) -> Exit {
+pub(super) fn tell(client: &ClientArgs, answer: Result<Answer, Exit>) -> Exit {
     let answer = match answer {
         Ok(answer) => answer,
         Err(exit) => return exit,

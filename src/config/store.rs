@@ -1,7 +1,4 @@
 //! `[store]`.
-//!
-//! `min_free` and `max_event_bytes` are read and have no effect yet: they are about stored events, and no route of this
-//! version stores any. A config that sets them is already the one of the next version.
 
 use std::path::PathBuf;
 use std::time::Duration;

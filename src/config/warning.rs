@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::provider::Profile;
-use crate::proxy::{OnMissingId, RoutePath, RouteSettings};
+use crate::proxy::{KeepFailures, OnMissingId, RoutePath, RouteSettings};
 use crate::quantity::format_duration;
 
 /// An oddity of a route.
@@ -47,6 +47,11 @@ pub enum Oddity {
         timeout: Duration,
         /// When it gets an answer.
         answer_within: Duration,
+    },
+    /// An event that fails is lost.
+    FailuresLost {
+        /// Who sends.
+        sender: String,
     },
     /// Nothing tells a repeat from an event.
     Unguarded {
@@ -96,6 +101,9 @@ fn beside(route: &RouteSettings, profile: &Profile) -> Vec<Oddity> {
             answer_within: route.answer_within,
         });
     }
+    if matches!(route.keep_failures, KeepFailures::Never) && !profile.retries_automatically() {
+        oddities.push(Oddity::FailuresLost { sender: sender() });
+    }
     oddities
 }
 
@@ -128,6 +136,11 @@ impl fmt::Display for Oddity {
                 text(*max_duration),
                 text(*timeout),
                 text(*answer_within)
+            ),
+            Self::FailuresLost { sender } => write!(
+                f,
+                "record is \"off\", and {sender} does not promise to send an event again: one that the app does not take is \
+                 lost"
             ),
             Self::Unguarded { sender } => write!(
                 f,

@@ -1,11 +1,12 @@
 //! The running daemon: puts the parts together, and takes them apart in order.
 //!
-//! Start: store, ledger, listeners, workers, ready. A start that fails says why and leaves nothing behind. Stop, with a
+//! Start: store, ledger, the claims that the process before has left, listeners, workers, ready. A start that fails says why and leaves nothing behind. Stop, with a
 //! log line each: not ready, accept nothing more, drain to the deadline (and finish what the cut callers have begun), stop
 //! the sweep, commit, close. A worker or listener that ends while nobody asked it to ends the daemon, so that the service
 //! manager can start it anew.
 
 mod listeners;
+mod orphans;
 mod reload;
 mod watch;
 mod workers;
@@ -98,6 +99,7 @@ impl Daemon {
         let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
         let mut workers = Workers::default();
+        orphans::settle(&ledger, &config.routes).await;
         let bound = match listeners::serve(&config, &api, &proxy, &shutdown, &mut workers).await {
             Ok(bound) => bound,
             Err(fault) => {
@@ -195,6 +197,9 @@ impl Daemon {
         let all_finished = tokio::time::timeout_at(last, self.ledger.finish()).await.is_ok();
         if !all_finished {
             tracing::warn!("what callers have left behind could not be finished");
+        }
+        if attempts_ended && all_finished {
+            self.ledger.store().note_holders_gone();
         }
         // The listeners have ended with the drain.
         self.workers.stop().await;

@@ -318,9 +318,15 @@ pub fn outcome_name(outcome: &Outcome) -> &'static str {
 /// A token of 128 random bits.
 #[must_use]
 pub fn fresh_token() -> Token {
+    Token::from_bits(fresh_bits())
+}
+
+/// 128 random bits.
+#[must_use]
+pub fn fresh_bits() -> [u8; 16] {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).expect("the kernel's random source answers once it is seeded, long before this runs");
-    Token::from_bits(bits)
+    bits
 }
 
 fn millis(length: Duration) -> u64 {

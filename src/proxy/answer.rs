@@ -52,7 +52,7 @@ pub(super) fn response(verdict: Verdict) -> Response {
             response.headers_mut().insert(APP_STATUS, HeaderValue::from(status.as_u16()));
             response
         }
-        Verdict::Redirected => text(StatusCode::BAD_GATEWAY, "the app answered with a redirect\n"),
+        Verdict::Redirected(_) => text(StatusCode::BAD_GATEWAY, "the app answered with a redirect\n"),
         Verdict::NeverReached => text(StatusCode::BAD_GATEWAY, "the app could not be reached\n"),
         Verdict::Unknown { timed_out: true } => text(StatusCode::GATEWAY_TIMEOUT, "the app did not answer in time\n"),
         Verdict::Unknown { timed_out: false } => text(StatusCode::BAD_GATEWAY, "the app's answer is missing\n"),

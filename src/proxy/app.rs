@@ -80,7 +80,7 @@ fn judge_answer(route: &RouteSettings, answer: http::Response<Bytes>) -> (Verdic
     let status = answer.status();
     match status.as_u16() {
         200..=299 => (Verdict::Answered(answer), "2xx"),
-        300..=399 => (Verdict::Redirected, "3xx"),
+        300..=399 => (Verdict::Redirected(status), "3xx"),
         _ if route.dangerous_statuses.iter().any(|range| range.contains(status)) => {
             (Verdict::Dangerous(status), class(status))
         }

@@ -5,12 +5,14 @@
 //! looks like to a sender stands in one file ([`answer`]).
 //!
 //! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
-//! sender that hangs up does not cut it. If the process dies in between, the claim runs out by itself, and the sender's
-//! retry is handed over with a higher attempt number.
+//! sender that hangs up does not cut it. A failed event whose sender will not come again is kept before the failure is
+//! answered ([`dead_letter`]). If the process dies in between, the next start gives the claim back, and the sender's
+//! retry is handed over with a higher attempt number; nothing of the event itself is on disk then.
 
 mod answer;
 mod app;
 mod attempt;
+mod dead_letter;
 mod handshake;
 mod headers;
 mod kept;
@@ -31,8 +33,9 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, Network, NetworkError,
-    OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, KeepFailures, Network,
+    NetworkError, OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings,
+    SenderSettings,
 };
 pub use signing::{SigningKey, SigningKeyError};
 
@@ -172,12 +175,22 @@ impl Proxy {
         };
         let uri = app::uri(&route.forward_to, found.suffix, received.head.uri.query());
         let event = Event { route: Arc::clone(route), key, event_id, uri };
-        // Before the claim: an event that is refused here has left nothing behind.
+        // Before the claim: an event that is refused here holds nothing up.
         let Ok(place) = Arc::clone(found.places).try_acquire_owned() else {
             tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, "too many attempts are under way");
-            return Verdict::Crowded;
+            return self.turn_away(event, received).await;
         };
         self.pursue(event, received, place).await
+    }
+
+    /// Refuses an event for want of room; one whose sender does not come again is kept, also if it has gone already.
+    async fn turn_away(self: &Arc<Self>, event: Event, received: Received) -> Verdict {
+        let ledger = Arc::clone(&self.ledger);
+        let keeping = async move { dead_letter::keep_crowded(event, received, &ledger).await };
+        match self.attempts.spawn(keeping).await {
+            Ok(()) => Verdict::Crowded,
+            Err(_) => Verdict::Broken,
+        }
     }
 
     /// Lets the event take its course, and the sender wait for it as long as senders of this route do.

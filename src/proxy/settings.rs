@@ -72,8 +72,21 @@ pub struct RouteSettings {
     /// The app's answers that this sender takes as "stop sending", and does not get; none with
     /// `relay_dangerous_status = true`.
     pub dangerous_statuses: Vec<StatusRange>,
+    /// Which failed events are kept, because their sender will not send them again.
+    pub keep_failures: KeepFailures,
     /// What every attempt is signed with, beside the sender's own signature; `None` where the app does not ask for it.
     pub signing_key: Option<SigningKey>,
+}
+
+/// Which failed events are kept.
+#[derive(Debug, Clone)]
+pub enum KeepFailures {
+    /// None: the sender comes again by itself, or the route says so.
+    Never,
+    /// Those whose sender is told one of these statuses, after which it gives up.
+    Stopped(Vec<StatusRange>),
+    /// All: the sender does not promise to come again.
+    Always,
 }
 
 /// Who sends to a route, and how it is known.

@@ -43,7 +43,7 @@ pub(super) enum Verdict {
     /// The app has answered with a status that would make the sender stop for good.
     Dangerous(StatusCode),
     /// The app has answered with a redirect, which is never followed.
-    Redirected,
+    Redirected(StatusCode),
     /// The app was not reached: it has not seen a byte.
     NeverReached,
     /// The app may have taken the event; its answer is missing.
@@ -60,6 +60,34 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
+    /// Whether the app has handled the event.
+    pub(super) fn is_success(&self) -> bool {
+        matches!(self, Self::Answered(answer) if answer.status().is_success())
+    }
+
+    /// What the app answered; `None` where it was not asked, not reached, or not understood.
+    pub(super) fn app_status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Answered(answer) => Some(answer.status()),
+            Self::Dangerous(status) | Self::Redirected(status) => Some(*status),
+            Self::Unrouted
+            | Self::Method
+            | Self::Handshake(_)
+            | Self::Body(_)
+            | Self::Unverified
+            | Self::Stale
+            | Self::NoId
+            | Self::Duplicate { .. }
+            | Self::InProgress { .. }
+            | Self::StoreDown
+            | Self::NeverReached
+            | Self::Unknown { .. }
+            | Self::Late
+            | Self::Crowded
+            | Self::Broken => None,
+        }
+    }
+
     /// The word for it, in `Onced-Outcome` and in metrics.
     pub(super) fn outcome(&self) -> &'static str {
         match self {
@@ -73,7 +101,7 @@ impl Verdict {
             Self::Method
             | Self::Body(_)
             | Self::NoId
-            | Self::Redirected
+            | Self::Redirected(_)
             | Self::NeverReached
             | Self::Unknown { .. }
             | Self::Crowded

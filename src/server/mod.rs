@@ -9,6 +9,7 @@
 //! - `serve` accepts and never ends on an error; `connection` speaks HTTP on one connection; `framing` refuses
 //!   what two parsers could read as two different requests; `limits` says how much of everything, and why.
 //! - `request`, `body` and `response` are what a handler sees; `gathered` joins a body's pieces.
+//! - `spelling` tells how header names were written.
 //! - `shutdown` stops all of it by a deadline.
 //! - `link` is one connection to somebody else; `pool` keeps them by `target` for the proxy, `call`
 //!   opens one for the command line.
@@ -30,6 +31,7 @@ mod request;
 mod response;
 mod serve;
 mod shutdown;
+mod spelling;
 mod stream;
 mod target;
 mod tls;
@@ -45,5 +47,6 @@ pub use request::{Peer, Request};
 pub use response::{Response, ResponseBody, close};
 pub use serve::serve;
 pub use shutdown::{Drained, Shutdown, ShutdownSettings};
+pub use spelling::{Spelled, spelled};
 pub use target::{Scheme, Target, TargetError};
 pub use tls::{Tls, TlsError, TlsFiles};

@@ -13,6 +13,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::directory::Directory;
@@ -22,6 +23,7 @@ use super::job::Job;
 use super::mark::{self, Mark};
 use super::outage::Outage;
 use super::recovery::Unrecoverable;
+use super::room::Room;
 use super::settings::{StoreSettings, SyncMode};
 use super::shared::Shared;
 use crate::claim::Timestamp;
@@ -39,12 +41,15 @@ const IDLE_MARK: Duration = Duration::from_secs(60);
 
 pub(super) struct Committer {
     pub(super) shared: Arc<Shared>,
+    pub(super) room: Arc<Room>,
     pub(super) directory: Directory,
     pub(super) settings: StoreSettings,
     pub(super) real_sync: bool,
     pub(super) clock: Clock,
     /// Where this run began to number.
     pub(super) numbered_from: u64,
+    /// Whether the run before may have left claims whose holders died with it.
+    pub(super) may_have_orphans: bool,
     /// The last number that the database was given: right after an unclean end far below the next one. The mark must never speak of a higher one.
     pub(super) written: u64,
     /// The last number that is synced.
@@ -150,8 +155,8 @@ impl Committer {
         healthy.engine.write_sequence(last)?;
         self.written = last;
         match self.settings.sync {
-            SyncMode::Always => self.synced = healthy.sync(self.written)?,
-            SyncMode::Interval => healthy.answer_before_sync(),
+            SyncMode::Interval if !group.iter().any(Job::must_be_synced) => healthy.answer_before_sync(),
+            SyncMode::Interval | SyncMode::Always => self.synced = healthy.sync(self.written)?,
         }
         self.shared.metrics.commit_group_size.observe(group.len() as f64);
         self.shared.metrics.commit_seconds.observe(started.elapsed().as_secs_f64());
@@ -190,7 +195,8 @@ impl Committer {
         let due = if self.synced == healthy.marked { IDLE_MARK } else { TICK };
         if healthy.last_mark.elapsed() >= due {
             let (sequence, numbered_from) = (self.synced, self.numbered_from);
-            let mark = Mark { sequence, numbered_from, clean: false, anchor: self.clock.anchor() };
+            let anchor = self.clock.anchor();
+            let mark = Mark { sequence, numbered_from, clean: false, holders_gone: false, anchor };
             healthy.last_mark = Instant::now();
             match mark::write(self.directory.path(), &mark) {
                 // No file can be opened just now, which says nothing about the disk; a mark that lags is harmless.
@@ -242,7 +248,8 @@ impl Committer {
         }
         self.synced = healthy.sync(self.written)?;
         let anchor = self.clock.anchor();
-        let mark = Mark { sequence: self.written, numbered_from: self.numbered_from, clean: true, anchor };
+        let (numbered_from, holders_gone) = (self.numbered_from, self.shared.holders_gone.load(Ordering::Relaxed));
+        let mark = Mark { sequence: self.written, numbered_from, clean: true, holders_gone, anchor };
         mark::write(self.directory.path(), &mark).map_err(EngineError::Sync)
     }
 }

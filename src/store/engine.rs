@@ -1,8 +1,8 @@
 //! sled, and nothing but sled: the only file that opens, reads and writes it.
 //!
-//! One tree holds the records by [`Key::as_bytes`]. The sequence number of the last commit stands in the same tree under a
-//! name that no key can have, because sled's log is one sequence: what is written first is recovered first, so a commit
-//! whose number is there is there whole. One thread writes; any thread may read.
+//! One tree holds the records by [`Key::as_bytes`], another the event log by [`EventId::as_bytes`]. The sequence number of the last commit stands in the first under a
+//! name that no key can have. sled's log is one sequence over all trees: what is written first is recovered first, so a
+//! commit whose number is there is there whole. One thread writes; any thread may read.
 
 use std::fs;
 use std::io;
@@ -14,11 +14,15 @@ use std::time::{Duration, Instant};
 
 use super::durable::Sync;
 use super::fault::Fault;
+use super::kept::Kept;
 use super::record::{self, DamagedRecord};
 use crate::claim::{Key, Record};
+use crate::event::EventId;
 
 /// No key begins with a zero: that byte is the length of its namespace.
 const SEQUENCE: &[u8] = b"\0sequence";
+/// The tree of the event log.
+const EVENTS: &[u8] = b"events";
 /// How long sled's threads may hold on to the file after the database that they served was closed.
 const UNLOCK_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -26,6 +30,7 @@ const UNLOCK_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Engine {
     db: sled::Db,
+    events: sled::Tree,
     sync: Sync,
 }
 
@@ -89,7 +94,10 @@ impl Engine {
             }
         };
         let sync = Sync::of(dir, real_sync).map_err(EngineError::Sync)?;
-        Ok(Self { db, sync })
+        // Made by the first start that knows of it.
+        let events = panic::catch_unwind(AssertUnwindSafe(|| db.open_tree(EVENTS)));
+        let events = events.map_err(|panic| EngineError::Panicked(text_of(&*panic)))?.map_err(EngineError::Database)?;
+        Ok(Self { db, events, sync })
     }
 
     /// Gives up a share of a database; the last one closes it. sled syncs its file then, where it has not noticed that it
@@ -132,6 +140,43 @@ impl Engine {
         self.db.get(key.as_bytes()).map(drop).map_err(EngineError::Database)
     }
 
+    /// The entry of an event.
+    pub(super) fn read_event(&self, id: EventId) -> Result<Option<Kept>, EngineError> {
+        let value = self.events.get(id.as_bytes()).map_err(EngineError::Database)?;
+        value.map(|value| record::decode_event(id, &value).map_err(EngineError::Damaged)).transpose()
+    }
+
+    /// Makes this value the entry of an event; synced by the next [`Engine::flush`]. Settled like every write.
+    pub(super) fn write_event(&self, id: EventId, value: Option<&[u8]>) -> Result<(), EngineError> {
+        let written = match value {
+            Some(value) => self.events.insert(id.as_bytes(), value),
+            None => self.events.remove(id.as_bytes()),
+        };
+        written.map_err(EngineError::Database)?;
+        self.events.get(id.as_bytes()).map(drop).map_err(EngineError::Database)
+    }
+
+    /// The entries of the events after `after`, in the order of their ids; each with the damage that it has.
+    pub(super) fn scan_events(
+        &self,
+        after: Option<EventId>,
+    ) -> impl Iterator<Item = Result<(EventId, Result<Kept, DamagedRecord>), EngineError>> {
+        let start = after.map_or_else(Vec::new, |id| [&id.as_bytes()[..], b"\0"].concat());
+        self.events.range(start..).filter_map(|item| {
+            let (name, value) = match item {
+                Ok(pair) => pair,
+                Err(error) => return Some(Err(EngineError::Database(error))),
+            };
+            let id = EventId::from_bytes(name.as_ref().try_into().ok()?);
+            Some(Ok((id, record::decode_event(id, &value))))
+        })
+    }
+
+    /// Those of [`Engine::scan`] that are held, or may be; the others are passed over at a glance.
+    pub(super) fn scan_held(&self, prefix: &[u8], after: Option<&Key>) -> Scan {
+        Scan { wants: record::may_be_held, ..self.scan(prefix, after) }
+    }
+
     /// The number of the last commit that is there whole.
     pub(super) fn sequence(&self) -> Result<u64, EngineError> {
         let value = self.db.get(SEQUENCE).map_err(EngineError::Database)?;
@@ -154,7 +199,7 @@ impl Engine {
     /// The records whose keys begin with `prefix` and come after `after`, in the order of their keys' bytes.
     pub(super) fn scan(&self, prefix: &[u8], after: Option<&Key>) -> Scan {
         let start = after.map_or_else(|| prefix.to_vec(), |key| [key.as_bytes(), b"\0"].concat());
-        Scan { iter: self.db.range(start..), prefix: prefix.to_vec() }
+        Scan { iter: self.db.range(start..), prefix: prefix.to_vec(), wants: |_| true }
     }
 }
 
@@ -190,6 +235,8 @@ fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
 pub(super) struct Scan {
     iter: sled::Iter,
     prefix: Vec<u8>,
+    /// Whether a value is worth a closer look.
+    wants: fn(&[u8]) -> bool,
 }
 
 impl Iterator for Scan {
@@ -208,6 +255,9 @@ impl Iterator for Scan {
             if !name.starts_with(&self.prefix) {
                 return None;
             }
+            if !(self.wants)(&value) {
+                continue;
+            }
             let Some(key) = Key::from_bytes(&name) else { continue };
             return Some(Ok((key, record::decode(&value))));
         }
@@ -219,6 +269,11 @@ impl Engine {
     /// Makes the record of a key one that cannot be read.
     pub(super) fn spoil(&self, key: &Key) {
         self.db.insert(key.as_bytes(), b"spoilt".as_slice()).expect("it can be written");
+    }
+
+    /// Makes the entry of an event one that cannot be read.
+    pub(super) fn spoil_event(&self, id: EventId) {
+        self.events.insert(id.as_bytes(), b"spoilt".as_slice()).expect("it can be written");
     }
 }
 

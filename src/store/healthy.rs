@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::engine::{Engine, EngineError};
+use super::event_job::{Effect, EventAsk};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, AnswerAt, Desk, Reading, Reply, Request};
@@ -230,6 +231,10 @@ impl Desk for HealthyDesk<'_> {
             Ok(_) | Err(EngineError::Damaged(_)) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    fn event(&mut self, ask: &EventAsk) -> Result<Result<Effect, Fault>, EngineError> {
+        ask.decide(&self.healthy.engine, &self.healthy.shared.numbers)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use tokio::sync::oneshot;
 
+use super::event_job::{Effect, EventAsk, EventJob};
 use super::fault::Fault;
 use super::settings::OnStoreFailure;
 use crate::claim::{Claimed, Command, Key, Outcome, Record};
@@ -60,6 +61,7 @@ pub(super) trait Desk {
     fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, Self::Failure>;
     /// Removes the record if it is gone; `true` when it did.
     fn sweep(&mut self, key: &Key) -> Result<bool, Self::Failure>;
+    fn event(&mut self, ask: &EventAsk) -> Result<Result<Effect, Fault>, Self::Failure>;
 }
 
 /// One entry of the queue. The reply waits in the job until what it speaks of is synced, or written with
@@ -92,6 +94,7 @@ pub(super) enum Job {
         removed: usize,
         to: oneshot::Sender<usize>,
     },
+    Event(Box<EventJob>),
 }
 
 impl Job {
@@ -112,6 +115,7 @@ impl Job {
                     *removed += usize::from(desk.sweep(key)?);
                 }
             }
+            Self::Event(job) => job.reply = Some(desk.event(&job.ask)?),
         }
         Ok(())
     }
@@ -144,10 +148,20 @@ impl Job {
     /// How many keys have to be looked at for it.
     pub(super) fn weight(&self) -> usize {
         match self {
-            Self::One { .. } | Self::Read { .. } => 1,
+            Self::One { .. } | Self::Read { .. } | Self::Event(_) => 1,
             Self::Batch { requests, .. } => requests.len(),
             Self::Barrier { .. } => 0,
             Self::Sweep { keys, .. } => keys.len(),
+        }
+    }
+
+    /// Whether nobody may be told of it before it is synced, whatever the settings say.
+    pub(super) fn must_be_synced(&self) -> bool {
+        match self {
+            Self::Event(job) => job.must_be_synced(),
+            Self::One { .. } | Self::Batch { .. } | Self::Read { .. } | Self::Barrier { .. } | Self::Sweep { .. } => {
+                false
+            }
         }
     }
 
@@ -160,6 +174,7 @@ impl Job {
             Self::Read { reply, to, .. } => to.send(reply.unwrap_or(Err(Fault::Closed))).is_err(),
             Self::Barrier { to } => to.send(()).is_err(),
             Self::Sweep { removed, to, .. } => to.send(removed).is_err(),
+            Self::Event(job) => !job.answer(),
         };
     }
 }

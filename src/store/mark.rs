@@ -24,6 +24,9 @@ pub(super) struct Mark {
     pub(super) numbered_from: u64,
     /// Whether the store was closed in order, so that nothing was under way.
     pub(super) clean: bool,
+    /// Whether whoever held a claim of the proxy's had ended by then. A mark that says nothing of it says no.
+    #[serde(default)]
+    pub(super) holders_gone: bool,
     /// Where the timeline was.
     pub(super) anchor: Anchor,
 }
@@ -79,7 +82,8 @@ mod tests {
     fn a_mark_comes_back_as_it_was_and_damage_is_seen() {
         let dir = tempfile::tempdir().expect("a directory");
         let readings = Readings { wall_ms: 5, boot_ms: 6, boot_id: "b".into() };
-        let mark = Mark { sequence: 7, numbered_from: 6, clean: true, anchor: Anchor { timeline_ms: 8, readings } };
+        let anchor = Anchor { timeline_ms: 8, readings };
+        let mark = Mark { sequence: 7, numbered_from: 6, clean: true, holders_gone: true, anchor };
         write(dir.path(), &mark).expect("written");
         assert_eq!(read(dir.path()).expect("sound"), mark);
         let path = dir.path().join(FILE);

@@ -1,7 +1,8 @@
 //! The store: read a key, decide, write it, durably, then answer.
 //!
 //! Everything that must survive lies in one directory ([`directory`]); the records are in sled ([`engine`]), one a key, with
-//! no second index that could disagree. All writes go through one commit thread ([`commit`]), which takes what has gathered
+//! no second index that could disagree. Events that were given up on lie beside them ([`events`]), what is too large of them
+//! in files of its own ([`content_file`]). All writes go through one commit thread ([`commit`]), which takes what has gathered
 //! in its queue as one group: decided, written, synced once, answered; with `sync = "interval"` synced once a second, after
 //! the answers. Walks over the records ([`list`]) do not pass through it and never hold it up.
 //!
@@ -12,14 +13,19 @@
 //! record is one value.
 
 mod commit;
+mod content_file;
 mod directory;
 mod durable;
 mod engine;
 mod error;
+mod event_job;
+mod events;
 mod fault;
 mod guard;
 mod healthy;
+mod held;
 mod job;
+mod kept;
 mod known;
 mod last_resort;
 mod list;
@@ -32,6 +38,7 @@ mod queue;
 mod recall;
 mod record;
 mod recovery;
+mod room;
 mod settings;
 mod shared;
 
@@ -46,9 +53,11 @@ use tokio::sync::{oneshot, watch};
 pub use commit::EARLY_SYNC;
 pub use durable::{FilterError, force_real_sync};
 pub use error::OpenError;
+pub use events::{EventPage, EventSelection};
 pub use fault::Fault;
 pub use job::{Answer, AnswerAt, Reading, Reply, Request};
 pub use list::{Page, Selection, StateName, SweepStep};
+pub use room::NotKept;
 pub use settings::{OnStoreFailure, StoreSettings, SyncMode};
 
 use crate::chain::Chain;
@@ -57,6 +66,7 @@ use crate::clock::{Clock, Source};
 use crate::metrics::Metrics;
 use job::Job;
 use last_resort::LastResort;
+use room::Room;
 use shared::Shared;
 
 /// Disk space, in bytes.
@@ -77,8 +87,10 @@ pub struct NotClosed;
 #[derive(Debug)]
 pub struct Store {
     shared: Arc<Shared>,
+    room: Arc<Room>,
     clock: Clock,
     settings: StoreSettings,
+    may_have_orphans: bool,
     ended: watch::Receiver<Option<Result<(), NotClosed>>>,
     last_resort: LastResort,
 }
@@ -99,6 +111,7 @@ impl Store {
     ) -> Result<Self, OpenError> {
         let committer = opening::open(settings.clone(), source, real_sync, metrics)?;
         let (shared, clock) = (Arc::clone(&committer.shared), committer.clock.clone());
+        let (room, may_have_orphans) = (Arc::clone(&committer.room), committer.may_have_orphans);
         let (end, ended) = watch::channel(None);
         let run = move || {
             let ended = committer.run();
@@ -108,7 +121,7 @@ impl Store {
             end.send_replace(Some(ended.map_err(|_told| NotClosed)));
         };
         thread::Builder::new().name("commit".into()).spawn(run).map_err(OpenError::Thread)?;
-        Ok(Self { shared, clock, settings, ended, last_resort: LastResort::new() })
+        Ok(Self { shared, room, clock, settings, may_have_orphans, ended, last_resort: LastResort::new() })
     }
 
     /// The clock that the records' lifetimes run on.

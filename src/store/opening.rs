@@ -1,19 +1,23 @@
 //! Opening a store: what must fit together before anything may be answered.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::commit::{Committer, State};
+use super::content_file;
 use super::directory::Directory;
 use super::engine::{Engine, EngineError};
 use super::error::OpenError;
 use super::fault::Fault;
 use super::guard::Guard;
 use super::healthy::Healthy;
+use super::kept::ContentFile;
 use super::mark::{self, Mark, MarkError};
 use super::numbers::Numbers;
 use super::original::{self, Original};
 use super::outage::Outage;
+use super::room::Room;
 use super::settings::StoreSettings;
 use super::shared::Shared;
 use crate::chain::Chain;
@@ -45,7 +49,8 @@ pub(super) fn open(
     let (engine, found) = open_guarded(&directory, &settings, real_sync, &mark)?;
     let sequence = if mark.clean { found } else { found.max(mark.numbered_from) + UNCLEAN_JUMP };
     let engine = Arc::new(engine);
-    let begun = Mark { sequence: found, numbered_from: sequence, clean: false, anchor: clock.anchor() };
+    let begun =
+        Mark { sequence: found, numbered_from: sequence, clean: false, holders_gone: false, anchor: clock.anchor() };
     // A process that was killed may have left records in the kernel's memory only, and a mark must not speak of those.
     let synced = if mark.clean { Ok(()) } else { directory.sync_records() };
     // What is there can be read; the commit thread tries to come back from here as from any other fault.
@@ -57,6 +62,8 @@ pub(super) fn open(
     if let Err(error) = directory.keep_reserve() {
         tracing::warn!(error = %error, "no reserve for a full disk could be made");
     }
+    let room = Arc::new(Room::new(&settings, Arc::clone(&metrics)));
+    take_stock(&engine, &room).map_err(|error| engine_error(&directory, error))?;
     let shared = Arc::new(Shared::new(metrics, fault, Numbers::after(sequence)));
     shared.lend(Some(Arc::clone(&engine)));
     let state = match fault {
@@ -65,15 +72,53 @@ pub(super) fn open(
     };
     Ok(Committer {
         shared,
+        room,
         directory,
         settings,
         real_sync,
         clock,
         numbered_from: sequence,
+        may_have_orphans: !(mark.clean && mark.holders_gone),
         written: found,
         synced: found,
         state,
     })
+}
+
+/// Counts the events, says what is missing of them, and removes what a crash left behind: files that no entry names, since
+/// the entry was never written, or is gone already.
+fn take_stock(engine: &Engine, room: &Room) -> Result<(), EngineError> {
+    room.count(engine, || ())?;
+    let (mut named, mut unreadable) = (HashSet::new(), HashSet::new());
+    for item in engine.scan_events(None) {
+        let (id, kept) = match item? {
+            (id, Ok(kept)) => (id, kept),
+            (id, Err(error)) => {
+                tracing::error!(event = %id, error = %Chain(&error), "an event cannot be read");
+                unreadable.insert(id);
+                continue;
+            }
+        };
+        let Some(file) = kept.file() else { continue };
+        match content_file::length(room.store(), file) {
+            Ok(Some(bytes)) if bytes == file.bytes => {}
+            Ok(found) => {
+                let (expected, name) = (file.bytes, file.name());
+                tracing::error!(event = %id, name, expected, found, "the file of an event is not as it was written");
+            }
+            Err(error) => tracing::error!(event = %id, error = %error, "the file of an event cannot be looked at"),
+        }
+        named.insert(file.name());
+    }
+    // One of an entry that cannot be read may be all that is left of it.
+    let is_named =
+        |name: &str| named.contains(name) || ContentFile::id_in(name).is_some_and(|id| unreadable.contains(&id));
+    match content_file::remove_unnamed(room.store(), is_named) {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "files of events that were never kept are removed"),
+        Err(error) => tracing::warn!(error = %error, "files that no event names could not be removed"),
+    }
+    Ok(())
 }
 
 /// Opens the records, and leaves them as they were where they do not hold what was acknowledged.
@@ -125,7 +170,8 @@ fn make(directory: &Directory, settings: &StoreSettings, real_sync: bool, source
         });
         filled.map_err(|error| engine_error(directory, error))?;
         let (clock, _first) = Clock::resume(source, None);
-        let mark = Mark { sequence: 0, numbered_from: 0, clean: true, anchor: clock.anchor() };
+        let anchor = clock.anchor();
+        let mark = Mark { sequence: 0, numbered_from: 0, clean: true, holders_gone: true, anchor };
         mark::write(directory.path(), &mark)
             .map_err(|source| OpenError::Directory { path: directory.path().into(), source })
     })?;
@@ -187,5 +233,40 @@ fn tell_of(resumed: Resumed) {
         Resumed::WallFarAhead { ahead_ms } => {
             tracing::warn!(ahead_ms, "the wall clock is far ahead of the last time seen; one day counts as passed");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Store;
+    use super::*;
+    use crate::clock::ManualTime;
+
+    fn store(dir: &Path) -> Store {
+        let source = Source::manual(&ManualTime::new(1_800_000_000_000));
+        Store::open(StoreSettings::for_dir(dir.join("store")), source, false, Arc::new(Metrics::new()))
+            .expect("it opens")
+    }
+
+    /// Looking for claims that nobody holds takes as long as opening the store, so it is spared where it is known that there
+    /// are none, and only there.
+    #[tokio::test]
+    async fn only_after_an_end_in_order_with_every_holder_gone_nobody_has_to_look_for_orphans() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let first = store(dir.path());
+        assert!(!first.may_have_orphans(), "a store that was just made");
+        first.close().await.expect("closed");
+        let second = store(dir.path());
+        assert!(second.may_have_orphans(), "its holders were not said to be gone");
+        second.note_holders_gone();
+        second.close().await.expect("closed");
+        let third = store(dir.path());
+        assert!(!third.may_have_orphans());
+        third.close().await.expect("closed");
+        // What a killed process leaves: the mark of its beginning.
+        let mut mark = mark::read(&dir.path().join("store")).expect("sound");
+        (mark.clean, mark.holders_gone) = (false, true);
+        mark::write(&dir.path().join("store"), &mark).expect("written");
+        assert!(store(dir.path()).may_have_orphans());
     }
 }

@@ -3,20 +3,27 @@
 //! The failed database is kept for reads, so keys that were done before stay done; the guard overrides it. A decision
 //! that would write lands in the guard if the request says `open`, and is refused if it says `closed`. What the refused
 //! caller has already done counts all the same: a confirm or release is remembered, because its caller may not come back.
+//!
+//! No event is kept meanwhile: memory is not where a dead letter is safe, and saying so would be a lie. That one is done
+//! with after all is remembered like a confirm.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
+use super::event_job::{Effect, EventAsk};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
+use super::kept::ContentFile;
 use super::known::Known;
 use super::numbers::Numbers;
 use super::recall::Recall;
 use super::settings::OnStoreFailure;
 use crate::claim::{Change, Command, Key, Moment, Timestamp, decide};
+use crate::event::EventId;
 
 /// The first try to come back, in milliseconds after the failure; each further one waits twice as long.
 const FIRST_RETRY_MS: u64 = 250;
@@ -25,6 +32,8 @@ const LAST_RETRY_MS: u64 = 2_000;
 /// The pause where the disk took the probe and then failed the database: each such turn costs some lines in the log, most
 /// of them sled's own, and they have to stay under a hundred a minute.
 const RELAPSE_RETRY_MS: u64 = 4_000;
+/// Dead letters whose end is remembered: as many as the guard has entries, 16 bytes each. One beyond them stays kept.
+const MAX_SETTLED: usize = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Outage {
@@ -32,6 +41,10 @@ pub(super) struct Outage {
     pub(super) guard: Guard,
     /// The failed database, for reads; none while opening fails.
     pub(super) reader: Option<Arc<Engine>>,
+    /// Dead letters that were handled after all: their entries go when the database is back.
+    pub(super) settled: HashSet<EventId>,
+    /// Files that were written for entries that may or may not have got there.
+    pub(super) doubtful: Vec<ContentFile>,
     /// What it held, once it had to be closed so that the next one can be opened.
     recall: Recall,
     pub(super) since: Timestamp,
@@ -42,7 +55,17 @@ pub(super) struct Outage {
 impl Outage {
     pub(super) fn new(fault: Fault, guard: Guard, reader: Option<Arc<Engine>>, now: Timestamp) -> Self {
         let retry_at = Timestamp::from_millis(now.as_millis() + FIRST_RETRY_MS);
-        Self { fault, guard, reader, recall: Recall::default(), since: now, retry_ms: FIRST_RETRY_MS, retry_at }
+        Self {
+            fault,
+            guard,
+            reader,
+            settled: HashSet::new(),
+            doubtful: Vec::new(),
+            recall: Recall::default(),
+            since: now,
+            retry_ms: FIRST_RETRY_MS,
+            retry_at,
+        }
     }
 
     /// Puts off the next try for longer, because the last one got past the probe.
@@ -149,5 +172,38 @@ impl Desk for OutageDesk<'_> {
 
     fn sweep(&mut self, _key: &Key) -> Result<bool, Infallible> {
         Ok(false)
+    }
+
+    fn event(&mut self, ask: &EventAsk) -> Result<Result<Effect, Fault>, Infallible> {
+        match ask {
+            EventAsk::Fail { .. } => self.outage.doubtful.extend(ask.fresh_file().cloned()),
+            // Most of them were never kept: nothing is to be told of those that are done with.
+            EventAsk::Settle(id) if self.outage.settled.len() < MAX_SETTLED => {
+                self.outage.settled.insert(*id);
+                return Ok(Ok(Effect::default()));
+            }
+            EventAsk::Settle(_) | EventAsk::Discard(_) => {}
+        }
+        Ok(Err(self.outage.fault))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A success while the store was down was a warning in the log each time, whether anything was kept of its event or not.
+    #[test]
+    fn what_is_handled_while_the_store_is_down_is_remembered_and_what_would_be_lost_is_refused() {
+        let mut outage = Outage::new(Fault::Io, Guard::new(), None, Timestamp::from_millis(1));
+        let numbers = Numbers::after(7);
+        let (id, other) = (EventId::from_bytes([1; 16]), EventId::from_bytes([2; 16]));
+        let mut desk = outage.desk(Timestamp::from_millis(2), &numbers);
+        let Ok(settled) = desk.event(&EventAsk::Settle(id));
+        let Ok(discarded) = desk.event(&EventAsk::Discard(other));
+        assert!(settled.is_ok());
+        assert!(matches!(discarded, Err(Fault::Io)), "nobody is told that it is gone before it is");
+        assert_eq!(outage.settled, HashSet::from([id]));
+        assert_eq!(numbers.last(), 7);
     }
 }

@@ -13,6 +13,7 @@ use super::commit::{Committer, State};
 use super::engine::{Engine, EngineError};
 use super::fault::Fault;
 use super::healthy::Healthy;
+use super::kept::Kept;
 use super::outage::Outage;
 use crate::chain::Chain;
 use crate::claim::{Record, Timestamp};
@@ -99,6 +100,7 @@ impl Committer {
             return Err(Reopening::Over(Unrecoverable::Lost { found, expected: self.synced }));
         }
         write_back(&engine, outage, self.clock.now())?;
+        settle_events(&engine, outage)?;
         // Never below what the database has: a commit that failed may have got there all the same.
         self.shared.numbers.pass(found);
         let sequence = self.shared.numbers.draw();
@@ -110,6 +112,7 @@ impl Committer {
 
     fn resume(&mut self, engine: Arc<Engine>) {
         if let State::Outage(outage) = &self.state {
+            self.clear_up(&engine, outage);
             let down_ms = self.clock.now().since(outage.since).as_millis();
             tracing::info!(down_ms, written_back = outage.guard.entries().len(), "the store is back");
         }
@@ -118,6 +121,36 @@ impl Committer {
         self.state = State::Healthy(Healthy::new(engine, shared, self.settings.sync, 0));
         self.shared.health.send_replace(None);
     }
+
+    /// Counts the events anew, since some got there that nobody was told of and some may have gone, and removes the files
+    /// that none of them names.
+    fn clear_up(&self, engine: &Engine, outage: &Outage) {
+        self.shared.pulse.go_on();
+        for file in &outage.doubtful {
+            match engine.read_event(file.id) {
+                Ok(kept) if kept.as_ref().and_then(Kept::file) != Some(file) => self.room.remove(file),
+                // One that cannot be read may name it.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        if let Err(error) = self.room.count(engine, || self.shared.pulse.go_on()) {
+            tracing::warn!(error = %Chain(&error), "the events could not be counted anew");
+        }
+    }
+}
+
+/// Removes the entries of dead letters that were handled meanwhile; their files become doubtful.
+fn settle_events(engine: &Engine, outage: &mut Outage) -> Result<(), EngineError> {
+    for id in &outage.settled {
+        match engine.read_event(*id) {
+            Ok(Some(kept)) => outage.doubtful.extend(kept.file().cloned()),
+            Ok(None) => continue,
+            Err(EngineError::Damaged(_)) => {}
+            Err(error) => return Err(error),
+        }
+        engine.write_event(*id, None)?;
+    }
+    Ok(())
 }
 
 /// Writes what was decided meanwhile. What was decided while nothing was known of its key gives way to a record that says

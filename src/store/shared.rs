@@ -1,6 +1,6 @@
 //! What the commit thread and its callers share.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ pub(super) struct Shared {
     /// Why the store is down; `None` while it is well.
     pub(super) health: watch::Sender<Option<Fault>>,
     pub(super) metrics: Arc<Metrics>,
+    /// Whether whoever held a claim of the proxy's has ended, for the mark at the end.
+    pub(super) holders_gone: AtomicBool,
     /// What the group under way has overwritten. The commit thread's, but for those whom it does not answer in time.
     overwritten: Mutex<Overwritten>,
     /// The database, for those who only walk over it. Closing it waits until nobody does.
@@ -38,8 +40,8 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(metrics: Arc<Metrics>, fault: Option<Fault>, numbers: Numbers) -> Self {
         let (queue, pulse, lent) = (Queue::default(), Pulse::new(), RwLock::new(None));
-        let overwritten = Mutex::default();
-        Self { queue, pulse, numbers, health: watch::Sender::new(fault), metrics, overwritten, lent }
+        let (holders_gone, overwritten) = (AtomicBool::new(false), Mutex::default());
+        Self { queue, pulse, numbers, health: watch::Sender::new(fault), metrics, holders_gone, overwritten, lent }
     }
 
     /// What the group under way has overwritten.

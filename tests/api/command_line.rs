@@ -10,10 +10,10 @@ use super::harness::{DESCRIPTORS, Home, House, OURS, START_MS, THEIRS, rfc3339};
 
 /// What a command came to.
 #[derive(Debug)]
-struct Said {
-    exit: i32,
-    out: String,
-    err: String,
+pub(crate) struct Said {
+    pub(crate) exit: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Said {
@@ -22,7 +22,7 @@ impl Said {
         Self { exit: output.status.code().unwrap(), out: text(&output.stdout), err: text(&output.stderr) }
     }
 
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 }
@@ -44,7 +44,7 @@ async fn run_in(dir: &Path, variables: &[(&str, &str)], args: &[&str]) -> Said {
 }
 
 /// Runs the binary against a daemon, over its socket.
-async fn run(home: &Home, args: &[&str]) -> Said {
+pub(crate) async fn run(home: &Home, args: &[&str]) -> Said {
     let socket = home.socket.to_str().unwrap();
     let args = [args, &["--api", socket]].concat();
     run_in(Path::new("/"), &[], &args).await

@@ -283,7 +283,7 @@ fn parse_head(head: &str) -> (u16, Vec<(String, String)>) {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {

@@ -9,6 +9,7 @@ mod bad_requests;
 mod batches;
 mod command_line;
 mod harness;
+mod letters;
 mod lifecycle;
 mod operations;
 mod reading;

@@ -60,7 +60,7 @@ async fn metrics_have_their_fixed_names_and_labels() {
     home.daemon.stop().await.unwrap();
 }
 
-async fn document(home: &super::harness::Home) -> Value {
+pub(crate) async fn document(home: &super::harness::Home) -> Value {
     let answer = home.ask(&bare("GET", "/openapi.json")).await;
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
     answer.json()
@@ -76,7 +76,7 @@ fn resolved<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
 }
 
 /// Why a value does not fit a schema; `None` when it does. As much of JSON Schema as the document uses.
-fn misfit(document: &Value, schema: &Value, value: &Value) -> Option<String> {
+pub(crate) fn misfit(document: &Value, schema: &Value, value: &Value) -> Option<String> {
     let schema = resolved(document, schema);
     for word in schema.as_object()?.keys() {
         let known = [
@@ -156,7 +156,7 @@ fn misfit(document: &Value, schema: &Value, value: &Value) -> Option<String> {
 }
 
 /// The schema of an answer: that of its status, or of its class.
-fn described<'a>(operation: &'a Value, status: u16, content_type: &str) -> &'a Value {
+pub(crate) fn described<'a>(operation: &'a Value, status: u16, content_type: &str) -> &'a Value {
     let responses = &operation["responses"];
     let class = format!("{}XX", status / 100);
     let response = responses.get(status.to_string()).or_else(|| responses.get(class));
@@ -181,7 +181,7 @@ async fn the_document_is_openapi_3_1_and_every_path_of_it_answers() {
     for (path, operations) in document["paths"].as_object().unwrap() {
         for method in operations.as_object().unwrap().keys() {
             described.insert(format!("{} {path}", method.to_uppercase()));
-            let path = path.replace("{namespace}", "a").replace("{key}", "k");
+            let path = path.replace("{namespace}", "a").replace("{key}", "k").replace("{id}", &"0".repeat(32));
             let answer = home.ask(&bare(&method.to_uppercase(), &path)).await;
             assert_ne!(answer.status, 405, "{method} {path}");
             assert!(answer.status != 404 || answer.problem() == "absent", "{method} {path}: {}", answer.text());
@@ -190,12 +190,16 @@ async fn the_document_is_openapi_3_1_and_every_path_of_it_answers() {
     }
     let expected = [
         "DELETE /v1/claims/{namespace}/{key}",
+        "DELETE /v1/events/{id}",
         "GET /healthz",
         "GET /metrics",
         "GET /openapi.json",
         "GET /readyz",
         "GET /v1/claims",
         "GET /v1/claims/{namespace}/{key}",
+        "GET /v1/dead-letters",
+        "GET /v1/events/{id}",
+        "GET /v1/events/{id}/body",
         "POST /v1/batch",
         "POST /v1/claim",
         "POST /v1/confirm",

@@ -63,7 +63,8 @@ fn joined(text: &str) -> Vec<String> {
         // The first line may be the end of one.
         let Some((pid, call)) = line.trim_start().split_once(' ') else { continue };
         if let Some(start) = call.strip_suffix(" <unfinished ...>") {
-            begun.insert(pid.to_owned(), start.to_owned());
+            // Process ids of different lengths are padded.
+            begun.insert(pid.to_owned(), start.trim_start().to_owned());
         } else if let Some((_, end)) = call.split_once("resumed>") {
             lines.push(format!("{}{end}", begun.remove(pid).unwrap_or_default()));
         } else {

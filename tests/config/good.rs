@@ -8,7 +8,7 @@ use onced::claim::Namespace;
 use onced::config::{self, Cause, Config, explain};
 use onced::ledger::OnStoreFailure;
 use onced::provider::Tolerance;
-use onced::proxy::{InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings};
+use onced::proxy::{InFlight, KeepFailures, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings};
 use onced::store::SyncMode;
 
 use super::{environment, label_of, parse};
@@ -69,6 +69,7 @@ on_unknown_outcome = "hold"
 on_missing_id = "hash"
 max_body = "1MiB"
 relay_dangerous_status = true
+record = "off"
 event_id = { form = "payload", pointer = "/id" }
 [[route]]
 name = "intranet"
@@ -193,6 +194,36 @@ fn a_namespace_is_filled_up_from_the_defaults_and_a_route_is_not() {
         (day, OnStoreFailure::Open),
         "[defaults] serves the claim API alone"
     );
+}
+
+/// What a sender does not send again has to be kept here, and what it does would only be kept twice.
+#[test]
+fn which_failures_are_kept_follows_from_what_the_sender_does_with_them() {
+    let relayed = "relay_dangerous_status = true\n";
+    for (provider, more, expected) in [
+        ("github", "", "Always"),
+        ("github", "record = \"failures\"\n", "Always"),
+        ("github", "record = \"off\"\n", "Never"),
+        ("stripe", "", "Never"),
+        ("stripe", "record = \"failures\"\n", "Never"),
+        ("standard-webhooks", "", "Never"),
+        ("standard-webhooks", relayed, "Stopped"),
+        ("standard-webhooks", "relay_dangerous_status = true\nrecord = \"off\"\n", "Never"),
+    ] {
+        let text = MINIMAL_ROUTE.replace("provider = \"stripe\"", &format!("provider = {provider:?}")) + more;
+        let config = parse(&text, &environment(&[("WHSEC", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")])).unwrap();
+        let found = match &config.routes[0].keep_failures {
+            KeepFailures::Never => "Never",
+            KeepFailures::Always => "Always",
+            KeepFailures::Stopped(statuses) => {
+                assert_eq!(statuses.iter().map(ToString::to_string).collect::<Vec<_>>(), ["410"]);
+                "Stopped"
+            }
+        };
+        assert_eq!(found, expected, "{provider} {more}");
+    }
+    let unknown = full().routes[1].keep_failures.clone();
+    assert!(matches!(unknown, KeepFailures::Always), "nothing is known of this sender");
 }
 
 #[test]

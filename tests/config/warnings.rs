@@ -26,7 +26,9 @@ fn warnings(text: &str, brief_seconds: u64) -> Vec<String> {
 #[test]
 fn each_oddity_is_named_and_its_opposite_is_not() {
     let patient = "max_duration = \"10s\"";
-    let rows: [(&str, &str, u64, Option<&str>); 10] = [
+    let lost =
+        "record is \"off\", and GitHub does not promise to send an event again: one that the app does not take is lost";
+    let rows: [(&str, &str, u64, Option<&str>); 13] = [
         ("stripe", "", 1, None),
         (
             "stripe",
@@ -55,6 +57,9 @@ fn each_oddity_is_named_and_its_opposite_is_not() {
         ("brief", "", 121, None),
         ("brief", "processing_ttl = \"30s\"", 60, None),
         ("brief", "", 0, None),
+        ("github", &format!("{patient}\nrecord = \"off\""), 1, Some(lost)),
+        ("github", &format!("{patient}\nrecord = \"failures\""), 1, None),
+        ("stripe", "record = \"off\"", 1, None),
     ];
     for (provider, more, brief_seconds, expected) in rows {
         let found = warnings(&text("a", provider, "S", more), brief_seconds);

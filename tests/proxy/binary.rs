@@ -1,5 +1,5 @@
-//! The program itself, where a process matters: it is killed in the middle of an attempt, told to stop, and read for
-//! what it writes to its log.
+//! The program itself, where a process matters: it is read for what it writes to its log. (Where it is killed:
+//! [`crate::killed`].)
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,19 @@ use tokio::net::TcpStream;
 use crate::harness::{Answer, App, Event, Reply, SECRET, Sender, now, route};
 
 /// A config in a directory of its own.
-struct Place {
-    config: PathBuf,
+pub(crate) struct Place {
+    pub(crate) config: PathBuf,
     _dir: TempDir,
 }
 
 impl Place {
     /// With one GitHub route, its secret in a file.
-    fn new(app: &App, secret: &str, more: &str) -> Self {
+    pub(crate) fn new(app: &App, secret: &str, more: &str) -> Self {
+        Self::with_store(app, secret, more, None)
+    }
+
+    /// The same with the store in this directory.
+    pub(crate) fn with_store(app: &App, secret: &str, more: &str, store: Option<&Path>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         // The newline is everybody's habit.
@@ -29,8 +34,8 @@ impl Place {
         let inline = format!("inline = \"{SECRET}\"");
         let file = format!("file = \"{}\"", path("secret").display());
         let text = format!(
-            "[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\n[hooks]\nlisten = \"127.0.0.1:0\"\n[store]\ndir = \"{}\"\n{}",
-            path("store").display(),
+            "[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\nloopback = \"operate\"\n[hooks]\nlisten = \"127.0.0.1:0\"\n[store]\ndir = \"{}\"\n{}",
+            store.unwrap_or(&path("store")).display(),
             route("github", app, more).replace(&inline, &file)
         );
         std::fs::write(path("onced.toml"), text).unwrap();
@@ -39,7 +44,7 @@ impl Place {
 }
 
 /// `onced serve`, ready.
-struct Process {
+pub(crate) struct Process {
     child: Child,
     api: String,
     hooks: String,
@@ -47,7 +52,7 @@ struct Process {
 }
 
 impl Process {
-    fn start(config: &Path) -> Self {
+    pub(crate) fn start(config: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_onced"))
             .args(["serve", "--config"])
             .arg(config)
@@ -76,37 +81,50 @@ impl Process {
         Self { child, api: api.unwrap(), hooks: hooks.unwrap(), log: Some(log) }
     }
 
-    async fn sent(&self, event: &Event) -> Sender {
+    pub(crate) async fn sent(&self, event: &Event) -> Sender {
         let mut sender = Sender(TcpStream::connect(&self.hooks).await.unwrap());
         sender.send(event.bytes()).await;
         sender
     }
 
-    async fn post(&self, event: &Event) -> Answer {
+    pub(crate) async fn post(&self, event: &Event) -> Answer {
         self.sent(event).await.answer().await
     }
 
-    /// What the API has at this path.
-    async fn get(&self, path: &str) -> String {
-        let mut api = Sender(TcpStream::connect(&self.api).await.unwrap());
-        api.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
-        String::from_utf8(api.answer().await.body).unwrap()
+    /// Reads something of the API.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        let mut reader = Sender(TcpStream::connect(&self.api).await.unwrap());
+        reader.send(format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")).await;
+        reader.answer().await
+    }
+
+    async fn text(&self, path: &str) -> String {
+        String::from_utf8(self.get(path).await.body).unwrap()
     }
 
     /// How many commits were synced so far.
-    async fn commits(&self) -> String {
-        let metrics = self.get("/metrics").await;
+    pub(crate) async fn commits(&self) -> String {
+        let metrics = self.text("/metrics").await;
         metrics.lines().find(|line| line.starts_with("onced_commit_seconds_count")).unwrap().to_owned()
     }
 
+    /// Asks something of the API.
+    pub(crate) async fn ask(&self, verb: &str, body: &serde_json::Value) -> Answer {
+        let body = body.to_string();
+        let mut caller = Sender(TcpStream::connect(&self.api).await.unwrap());
+        let head = "HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length:";
+        caller.send(format!("POST /v1/{verb} {head} {}\r\n\r\n{body}", body.len())).await;
+        caller.answer().await
+    }
+
     /// Ends it as a crash of the machine's making would.
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Asks it to stop, and gives its log.
-    fn stop(mut self) -> String {
+    pub(crate) fn stop(mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());
         self.log.take().unwrap().join().unwrap()
@@ -121,37 +139,6 @@ impl Drop for Process {
             self.child.wait().unwrap();
         }
     }
-}
-
-/// The marker was written before the work and outlived the crash: every retry was swallowed as a duplicate.
-#[tokio::test]
-async fn an_attempt_that_dies_with_the_process_gives_its_event_back() {
-    let mut app = App::start().await;
-    let place = Place::new(&app, SECRET, "max_duration = \"1s\"\nprocessing_ttl = \"1s\"\n");
-    let event = Event::github("e-1", "{}");
-    let process = Process::start(&place.config);
-    let handled = Event::github("e-0", "{}");
-    let mut sender = process.sent(&handled).await;
-    app.answers(Reply::ok()).await;
-    sender.answer().await.assert(200, "forwarded");
-    let synced = process.commits().await;
-    let _sender = process.sent(&event).await;
-    let hit = app.hit().await;
-    // The app may have the event before its claim is on the disk, which takes no further word from anybody.
-    while process.commits().await == synced {}
-    process.kill();
-    drop(hit);
-
-    let process = Process::start(&place.config);
-    process.post(&handled).await.assert(200, "duplicate");
-    // It is held at most until its claim expires, and a repeat waits for that.
-    let mut sender = process.sent(&event).await;
-    let seen = app.answers(Reply::ok()).await;
-    assert_eq!((seen.attempt(), seen.body.as_slice()), ("2", &b"{}"[..]));
-    sender.answer().await.assert(200, "forwarded");
-    process.post(&event).await.assert(200, "duplicate");
-    app.assert_quiet();
-    process.stop();
 }
 
 /// During a rotation an operator wants to know when the old secret is no longer used.
@@ -243,9 +230,7 @@ async fn nothing_of_a_request_a_secret_or_an_answer_is_in_the_log_or_in_the_metr
     sender.0.shutdown().await.unwrap();
     assert_eq!(sender.answer().await.status(), 400);
 
-    let mut reader = Sender(TcpStream::connect(&process.api).await.unwrap());
-    reader.send("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await;
-    let metrics = String::from_utf8(reader.answer().await.body).unwrap();
+    let metrics = String::from_utf8(process.get("/metrics").await.body).unwrap();
     assert!(metrics.contains("onced_hooks_total{route=\"github\",outcome=\"duplicate\"} 1"), "{metrics}");
     let log = process.stop();
     for said in ["verified", "refused", "a hand-over came to no whole answer", "a body could not be read", "stopped"] {
@@ -269,15 +254,15 @@ async fn ten_genuine_events_that_are_all_off_by_one_length_point_at_the_clock() 
     let process = Process::start(&place.config);
     let ahead = |number: i64| Event::stripe(now() + 600, format!("{{\"id\":\"evt_{number}\"}}"));
     for number in 0..10 {
-        assert!(!process.get("/readyz").await.contains("warnings"));
+        assert!(!process.text("/readyz").await.contains("warnings"));
         process.post(&ahead(number)).await.assert(503, "unverified");
     }
-    let ready = process.get("/readyz").await;
+    let ready = process.text("/readyz").await;
     let warned = ready.contains("\"ready\":true") && ready.contains("clock: timestamps of stripe are off by -");
     assert!(warned, "{ready}");
-    assert!(process.get("/metrics").await.contains("onced_sender_clock_skew_seconds{provider=\"stripe\"} -"));
+    assert!(process.text("/metrics").await.contains("onced_sender_clock_skew_seconds{provider=\"stripe\"} -"));
     // One that is in time ends it; what it comes to at the app is another matter.
     drop(process.sent(&Event::stripe(now(), "{\"id\":\"evt_now\"}")).await);
-    while process.get("/readyz").await.contains("warnings") {}
+    while process.text("/readyz").await.contains("warnings") {}
     process.kill();
 }

@@ -12,7 +12,7 @@ use onced::clock::{ManualTime, Source};
 use onced::config::{self, Environment};
 use onced::daemon::{Daemon, Surroundings};
 use onced::metrics::ByOutcome;
-use onced::store::Selection;
+use onced::store::{EventSelection, Selection};
 use sha2::Sha256;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -157,6 +157,25 @@ impl Front {
     /// Waits until so many answers on the GitHub route have come to this.
     pub(crate) async fn until_claims(&self, outcome: &'static str, count: u64) {
         until(outcome, || self.claims("github", outcome) >= count).await;
+    }
+
+    /// The dead letters.
+    pub(crate) async fn letters(&self) -> Vec<onced::event::Event> {
+        let selection = EventSelection { limit: 1_000, ..EventSelection::default() };
+        self.daemon.ledger().store().events(selection).await.unwrap().events
+    }
+
+    /// The one dead letter, with what was sent.
+    pub(crate) async fn letter(&self) -> (onced::event::Event, onced::event::Content) {
+        let [letter] = &self.letters().await[..] else { panic!("one dead letter") };
+        self.daemon.ledger().store().event_content(letter.id).await.unwrap().unwrap()
+    }
+
+    /// The value of a sample in what Prometheus reads; 0 where there is none.
+    pub(crate) fn sample(&self, name: &str) -> f64 {
+        let text = self.daemon.metrics().render();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().unwrap())
     }
 
     /// How many records there are.

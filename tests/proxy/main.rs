@@ -7,6 +7,8 @@ mod duplicates;
 mod handshakes;
 mod harness;
 mod identity;
+mod killed;
+mod letters;
 mod outcomes;
 mod partner;
 mod passing;
@@ -15,5 +17,8 @@ mod pool;
 mod reloading;
 mod replies;
 mod targets;
+#[path = "../binary/tools.rs"]
+#[allow(dead_code, reason = "it is the toolbox of the tests of the binary, and only the small disk is needed here")]
+mod tools;
 mod vectors;
 mod verifying;

@@ -18,7 +18,7 @@ fn too_large_a_head() -> Reply {
 }
 
 /// Answers after which nobody knows what the app did, and the time-out.
-fn unknown() -> Vec<(&'static str, Option<Reply>, u16)> {
+pub(crate) fn unknown() -> Vec<(&'static str, Option<Reply>, u16)> {
     vec![
         ("closed without a byte", Some(close("")), 502),
         ("closed in the status line", Some(close("HTTP/1.1 2")), 502),
@@ -280,7 +280,7 @@ async fn while_the_store_closes_events_are_refused_on_an_open_route_too() {
 }
 
 /// Makes the store fail and stay down: neither its mark nor a probe of the disk can be written.
-async fn lose_store(front: &Front) {
+pub(crate) async fn lose_store(front: &Front) {
     let store = front.daemon.ledger().store();
     for name in ["probe", "mark.new"] {
         std::fs::create_dir(store.dir().join(name)).unwrap();

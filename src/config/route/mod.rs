@@ -5,6 +5,7 @@ mod handshake;
 mod lifetimes;
 mod limits;
 mod namesakes;
+mod record;
 mod sender;
 mod shared;
 
@@ -35,8 +36,8 @@ use namesakes::Namesakes;
 use sender::Sender;
 use shared::Prints;
 
-/// Keys of queue routes and of recording.
-const LATER: [&str; 2] = ["delivery", "record"];
+/// Keys of queue routes.
+const LATER: [&str; 1] = ["delivery"];
 
 // A sender's id becomes the key of a claim as it is, up to the longest key that there can be. `provider` knows no claims and
 // has the number for itself; the config of a route is where the two meet.
@@ -176,6 +177,7 @@ fn complete(
         on_missing_id: manners.on_missing_id,
         max_body_bytes: limits.max_body_bytes.0,
         dangerous_statuses: limits.dangerous_statuses,
+        keep_failures: limits.keep_failures,
         signing_key,
     };
     (settings, causes)
@@ -204,7 +206,7 @@ fn identity(section: &mut Section<'_>, met: &mut Met) -> Result<Identity, Report
     Ok(Identity { name: name.into(), namespace: shared?.unwrap_or(own), path: path? })
 }
 
-/// Routes of this version are synchronous, so that there is nothing to keep.
+/// Routes of this version are synchronous.
 fn mode(section: &mut Section<'_>) -> Read<()> {
     section.parse("mode", |text| match text {
         "sync" => Ok(()),

@@ -1,37 +1,15 @@
-//! The disk form of a record, and the only file that knows bincode.
-//!
-//! A value is `<version: 1 byte><crc32 of the rest: 4 bytes, little endian><bincode>`. The checksum is ours because sled
-//! checks its log and not what it hands out. The structs here are the disk form of version 1: they never change; a new
-//! form gets a new version byte and a struct of its own, and reading the old one stays.
+//! The disk form of a claim's record, version 1.
 
-use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::{BorrowDecode, Encode};
 
+use super::{CODEC, DamagedRecord, HEADER_BYTES, sealed, unsealed};
 use crate::claim::{
     ConfirmedTtl, Done, Fingerprint, Free, Held, Owner, Previous, Record, TextError, Timestamp, Token, WorkResult,
 };
 
-/// The largest value: above it sled's leaves grow into files that it does not sync.
-const MAX_VALUE_BYTES: usize = 4096;
 const VERSION: u8 = 1;
-const HEADER_BYTES: usize = 5;
-const CODEC: Configuration<LittleEndian, Varint, Limit<MAX_VALUE_BYTES>> =
-    bincode::config::standard().with_limit::<MAX_VALUE_BYTES>();
-
-/// Why stored bytes are no record.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DamagedRecord {
-    #[error("a value is cut short")]
-    Short,
-    #[error("a value is of version {0}, which this program does not know")]
-    Version(u8),
-    #[error("the checksum of a value does not match")]
-    Checksum,
-    #[error("a value cannot be decoded")]
-    Decode(#[source] bincode::error::DecodeError),
-    #[error("a value holds a text that cannot be")]
-    Text(#[source] TextError),
-}
+/// How bincode begins a [`Disk::Held`].
+const HELD: u8 = 0;
 
 #[derive(Encode, BorrowDecode)]
 enum Disk<'a> {
@@ -60,28 +38,22 @@ enum Disk<'a> {
     },
 }
 
-pub(super) fn encode(record: &Record) -> Vec<u8> {
-    let mut bytes = vec![VERSION, 0, 0, 0, 0];
-    bincode::encode_into_std_write(to_disk(record), &mut bytes, CODEC)
-        .expect("the texts of a record are bounded far below the limit, and memory takes every write");
-    let checksum = crc32fast::hash(&bytes[HEADER_BYTES..]);
-    bytes[1..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
-    bytes
+pub(in crate::store) fn encode(record: &Record) -> Vec<u8> {
+    sealed(VERSION, |bytes| {
+        bincode::encode_into_std_write(to_disk(record), bytes, CODEC)
+            .expect("the texts of a record are bounded far below the limit, and memory takes every write");
+    })
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Record, DamagedRecord> {
-    let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or(DamagedRecord::Short)?;
-    let [version, checksum @ ..] = header else {
-        return Err(DamagedRecord::Short);
-    };
-    if *version != VERSION {
-        return Err(DamagedRecord::Version(*version));
-    }
-    if crc32fast::hash(body).to_le_bytes() != *checksum {
-        return Err(DamagedRecord::Checksum);
-    }
+pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Record, DamagedRecord> {
+    let body = unsealed(VERSION, bytes)?;
     let (disk, _) = bincode::borrow_decode_from_slice(body, CODEC).map_err(DamagedRecord::Decode)?;
     from_disk(disk).map_err(DamagedRecord::Text)
+}
+
+/// Whether a value may be that of a held record: a glance, for walks that look for those alone among very many.
+pub(in crate::store) fn may_be_held(bytes: &[u8]) -> bool {
+    bytes.first() != Some(&VERSION) || bytes.get(HEADER_BYTES) == Some(&HELD)
 }
 
 fn to_disk(record: &Record) -> Disk<'_> {
@@ -158,6 +130,7 @@ fn from_disk(disk: Disk<'_>) -> Result<Record, TextError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MAX_VALUE_BYTES;
     use super::*;
 
     fn largest_and_smallest() -> Vec<Record> {
@@ -195,6 +168,7 @@ mod tests {
             let bytes = encode(&record);
             assert!(bytes.len() <= MAX_VALUE_BYTES, "{} bytes", bytes.len());
             assert_eq!(decode(&bytes).expect("sound"), record);
+            assert_eq!(may_be_held(&bytes), matches!(record, Record::Held(_)));
         }
     }
 

@@ -1,0 +1,183 @@
+//! Contents of events that are too large for a value of the database: a file each, in a directory beside the records.
+//!
+//! A file is `<version: 1 byte><crc32 of the rest: 4 bytes><length of the head: 4 bytes><head><body>`, numbers little
+//! endian. It is written, synced and its name synced before an entry names it, and never changed after. An entry goes
+//! before its file. So a file that no entry names is what a crash left behind, and is removed at the next start; an entry
+//! whose file is missing or damaged is never taken for whole.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::kept::ContentFile;
+use super::mark::sync_dir;
+use super::record::{DamagedRecord, decode_head, encode_head, unsealed};
+use crate::event::Content;
+
+/// The directory's name.
+pub(super) const DIR: &str = "events";
+const VERSION: u8 = 1;
+/// What stands before the head.
+const PREFIX_BYTES: u64 = 1 + 4 + 4;
+const LENGTH_BYTES: usize = 4;
+
+/// How long the file of a content is.
+pub(super) fn file_bytes(content: &Content) -> u64 {
+    PREFIX_BYTES + encode_head(content).len() as u64 + content.body.len() as u64
+}
+
+/// Writes a content, durably. What could be written of it in vain is removed.
+pub(super) fn write(store: &Path, file: &ContentFile, content: &Content) -> io::Result<()> {
+    let (dir, path) = (store.join(DIR), path(store, file));
+    let written = create(store, &path).and_then(|mut to| {
+        let head = encode_head(content);
+        let length = u32::try_from(head.len()).map_err(io::Error::other)?.to_le_bytes();
+        let pieces = [&length[..], &head, &content.body];
+        let mut checksum = crc32fast::Hasher::new();
+        pieces.iter().for_each(|piece| checksum.update(piece));
+        to.write_all(&[VERSION])?;
+        to.write_all(&checksum.finalize().to_le_bytes())?;
+        pieces.iter().try_for_each(|piece| to.write_all(piece))?;
+        to.sync_all()?;
+        sync_dir(&dir)
+    });
+    if written.is_err()
+        && let Err(error) = remove(store, file)
+    {
+        tracing::debug!(error = %error, "a file that could not be written could not be removed either");
+    }
+    written
+}
+
+/// The first file makes the directory: a store without large events has none.
+fn create(store: &Path, path: &Path) -> io::Result<File> {
+    match File::create_new(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        other => return other,
+    }
+    match fs::create_dir(store.join(DIR)).and_then(|()| sync_dir(store)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    File::create_new(path)
+}
+
+/// Reads a content.
+pub(super) fn read(store: &Path, file: &ContentFile) -> Result<Content, DamagedRecord> {
+    let bytes = Bytes::from(fs::read(path(store, file)).map_err(DamagedRecord::File)?);
+    let rest = bytes.slice_ref(unsealed(VERSION, &bytes)?);
+    let (length, _) = rest.split_first_chunk::<LENGTH_BYTES>().ok_or(DamagedRecord::Short)?;
+    let body_at = LENGTH_BYTES + usize::try_from(u32::from_le_bytes(*length)).map_err(|_| DamagedRecord::Short)?;
+    let head = rest.get(LENGTH_BYTES..body_at).ok_or(DamagedRecord::Short)?;
+    decode_head(head, rest.slice(body_at..))
+}
+
+/// Removes a file, if it is there. Not synced: one that comes back after a loss of power is named by no entry.
+pub(super) fn remove(store: &Path, file: &ContentFile) -> io::Result<()> {
+    match fs::remove_file(path(store, file)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// How long a file is; `None` where there is none.
+pub(super) fn length(store: &Path, file: &ContentFile) -> io::Result<Option<u64>> {
+    match fs::metadata(path(store, file)) {
+        Ok(found) => Ok(Some(found.len())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the files that were made here and that `is_named` does not know; says how many.
+pub(super) fn remove_unnamed(store: &Path, is_named: impl Fn(&str) -> bool) -> io::Result<usize> {
+    let entries = match fs::read_dir(store.join(DIR)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        other => other?,
+    };
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let ours = name.to_str().filter(|name| ContentFile::id_in(name).is_some());
+        if ours.is_some_and(|name| !is_named(name)) {
+            fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+fn path(store: &Path, file: &ContentFile) -> PathBuf {
+    store.join(DIR).join(file.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{EventId, HeaderLine};
+
+    fn content(body: &[u8]) -> Content {
+        let line = HeaderLine { name: (*b"X-Odd").into(), value: (*b"\xe9").into() };
+        let body = Bytes::copy_from_slice(body);
+        Content { target: "/a".into(), sender_id: None, headers: vec![line], body }
+    }
+
+    fn file(nonce: u64, content: &Content) -> ContentFile {
+        ContentFile { id: EventId::from_bytes([1; 16]), nonce, bytes: file_bytes(content) }
+    }
+
+    #[test]
+    fn a_content_comes_back_as_it_was_and_damage_at_any_place_is_seen() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (nonce, body) in [(0, &b""[..]), (1, b"a body\0\xff")] {
+            let content = content(body);
+            let file = file(nonce, &content);
+            write(dir.path(), &file, &content).expect("written");
+            assert_eq!(read(dir.path(), &file).expect("sound"), content);
+            let path = path(dir.path(), &file);
+            let bytes = fs::read(&path).expect("readable");
+            assert_eq!(length(dir.path(), &file).expect("there"), Some(bytes.len() as u64));
+            assert_eq!(bytes.len() as u64, file.bytes);
+            for length in 0..bytes.len() {
+                fs::write(&path, &bytes[..length]).expect("writable");
+                assert!(read(dir.path(), &file).is_err(), "{length} bytes");
+            }
+            for bit in 0..bytes.len() * 8 {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                fs::write(&path, damaged).expect("writable");
+                assert!(read(dir.path(), &file).is_err(), "bit {bit}");
+            }
+            remove(dir.path(), &file).expect("removable");
+            remove(dir.path(), &file).expect("nothing is as good");
+            assert_eq!(length(dir.path(), &file).expect("looked"), None);
+        }
+    }
+
+    #[test]
+    fn only_what_was_made_here_and_is_not_named_is_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        assert_eq!(remove_unnamed(dir.path(), |_| false).expect("nothing there"), 0);
+        let content = content(b"b");
+        for nonce in 0..3 {
+            write(dir.path(), &file(nonce, &content), &content).expect("written");
+        }
+        let strange = dir.path().join(DIR).join("lost+found");
+        fs::write(&strange, "").expect("writable");
+        let named = file(1, &content);
+        assert_eq!(remove_unnamed(dir.path(), |name| name == named.name()).expect("removable"), 2);
+        assert!(read(dir.path(), &named).is_ok() && strange.exists());
+    }
+
+    /// The name of a file is taken: an entry must never come to name a file of somebody else's content.
+    #[test]
+    fn a_file_that_is_there_is_not_written_over() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (first, second) = (content(b"1"), content(b"2"));
+        write(dir.path(), &file(0, &first), &first).expect("written");
+        assert!(write(dir.path(), &file(0, &second), &second).is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! The disk forms of what lies in the database, and the only files that know bincode.
+//!
+//! A value is `<version: 1 byte><crc32 of the rest: 4 bytes, little endian><bincode>`. The checksum is ours because sled
+//! checks its log and not what it hands out. The structs of a version never change; a new form gets a new version byte and
+//! a struct of its own, and reading the old one stays. Claims ([`claim`]) and events ([`event`]) lie in trees of their own
+//! and count their versions each for itself.
+
+mod claim;
+mod event;
+
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
+
+pub(super) use claim::{decode, encode, may_be_held};
+pub(super) use event::{decode_event, decode_head, encode_event, encode_head, has_room_to_grow};
+
+use crate::claim::{KeyError, TextError};
+
+/// The largest value: above it sled's leaves grow into files that it does not sync.
+pub(super) const MAX_VALUE_BYTES: usize = 4096;
+const HEADER_BYTES: usize = 5;
+const CODEC: Configuration<LittleEndian, Varint, Limit<MAX_VALUE_BYTES>> =
+    bincode::config::standard().with_limit::<MAX_VALUE_BYTES>();
+
+/// Why stored bytes are not what was stored.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DamagedRecord {
+    #[error("a value is cut short")]
+    Short,
+    #[error("a value is of version {0}, which this program does not know")]
+    Version(u8),
+    #[error("the checksum of a value does not match")]
+    Checksum,
+    #[error("a value cannot be decoded")]
+    Decode(#[source] bincode::error::DecodeError),
+    #[error("a value holds a text that cannot be")]
+    Text(#[source] TextError),
+    #[error("a value holds a name that cannot be")]
+    Name(#[source] KeyError),
+    #[error("a value holds a word that this program does not know")]
+    Word,
+    #[error("a file beside the database cannot be read")]
+    File(#[source] std::io::Error),
+}
+
+/// Puts version and checksum before what `write` appends.
+pub(super) fn sealed(version: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = vec![version, 0, 0, 0, 0];
+    write(&mut bytes);
+    let checksum = crc32fast::hash(&bytes[HEADER_BYTES..]);
+    bytes[1..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// What stands behind version and checksum, if both are right.
+pub(super) fn unsealed(known: u8, bytes: &[u8]) -> Result<&[u8], DamagedRecord> {
+    let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or(DamagedRecord::Short)?;
+    let [version, checksum @ ..] = header else {
+        return Err(DamagedRecord::Short);
+    };
+    if *version != known {
+        return Err(DamagedRecord::Version(*version));
+    }
+    if crc32fast::hash(body).to_le_bytes() != *checksum {
+        return Err(DamagedRecord::Checksum);
+    }
+    Ok(body)
+}

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::workers::Workers;
 use crate::api::Api;
 use crate::config::Config;
-use crate::proxy::Proxy;
-use crate::server::{self, HalfClosed, Limits, ListenError, Listener, Shutdown, Tls, TlsError, TlsFiles};
+use crate::proxy::{self, Proxy};
+use crate::server::{self, BodyBudget, HalfClosed, Limits, ListenError, Listener, Shutdown, Tls, TlsError, TlsFiles};
 
 /// Owner and group may talk to the daemon: the mode is all that guards the socket.
 const SOCKET_MODE: u32 = 0o660;
@@ -35,6 +35,34 @@ pub enum ListenFault {
     Tls(#[from] TlsError),
 }
 
+/// The certificates of all listeners.
+#[derive(Debug, Clone, Default)]
+pub struct Certificates(Vec<Tls>);
+
+impl Certificates {
+    /// Reads the files again, for the handshakes from now on, without waiting until somebody notices that they have
+    /// changed. Where a pair cannot be used the old one stays.
+    ///
+    /// # Errors
+    /// The first of those that cannot be used; the others have been read all the same.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.0.iter().map(Tls::reload).fold(Ok(()), Result::and)
+    }
+
+    fn load(&mut self, files: Option<&TlsFiles>) -> Result<Option<Tls>, TlsError> {
+        let tls = files.map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
+        self.0.extend(tls.clone());
+        Ok(tls)
+    }
+}
+
+/// Where a daemon listens, and with what.
+#[derive(Debug, Default)]
+pub(super) struct Doors {
+    pub(super) bound: Bound,
+    pub(super) certificates: Certificates,
+}
+
 /// Binds every address before it serves on any, so that a start that fails has answered nobody.
 pub(super) async fn serve(
     config: &Config,
@@ -42,31 +70,48 @@ pub(super) async fn serve(
     proxy: Arc<Proxy>,
     shutdown: &Shutdown,
     workers: &mut Workers,
-) -> Result<Bound, ListenFault> {
-    let mut bound = Bound::default();
-    let mut for_api = bind_all(&config.api.listen, config.api.tls.as_ref(), &mut bound.api).await?;
+) -> Result<Doors, ListenFault> {
+    let mut doors = Doors::default();
+    let Doors { bound, certificates } = &mut doors;
+    let tls = certificates.load(config.api.tls.as_ref())?;
+    let mut for_api = bind_all(&config.api.listen, tls, &mut bound.api).await?;
     if let Some(path) = &config.api.socket {
         for_api.push(Listener::bind_unix(path, SOCKET_MODE).await?);
         bound.socket = Some(path.clone());
     }
     // Nobody listens for senders where nothing is to be done with what they send.
     let addresses = if config.routes.is_empty() { &[][..] } else { &config.hooks.listen };
-    let for_hooks = bind_all(addresses, config.hooks.tls.as_ref(), &mut bound.hooks).await?;
+    let tls = certificates.load(config.hooks.tls.as_ref())?;
+    let for_hooks = bind_all(addresses, tls, &mut bound.hooks).await?;
     for door in for_api {
         tracing::info!(listener = "api", address = door.local_address(), "listening");
         let api = Arc::clone(&api);
         let service = move |request| Arc::clone(&api).handle(request);
         listen(server::serve(door, Limits::default(), service, shutdown.clone()), workers);
     }
+    let bodies = budget(config);
     for door in for_hooks {
         tracing::info!(listener = "hooks", address = door.local_address(), "listening");
         let proxy = Arc::clone(&proxy);
         let service = move |request| Arc::clone(&proxy).handle(request);
         // A sender that has sent its event and closes must not lose it on the last piece of the body.
-        let limits = Limits { half_closed: HalfClosed::Waiting, ..Limits::default() };
+        let limits = Limits {
+            half_closed: HalfClosed::Waiting,
+            bodies: bodies.clone(),
+            stamp: Some(proxy::STAMP),
+            ..Limits::default()
+        };
         listen(server::serve(door, limits, service, shutdown.clone()), workers);
     }
-    Ok(bound)
+    let fresh = server::keep_fresh(certificates.0.clone());
+    workers.start("the watch over the certificates", async move { match fresh.await {} });
+    Ok(doors)
+}
+
+/// The memory that all senders' bodies share. Callers of the API have their own, which no stranger can spend.
+fn budget(config: &Config) -> BodyBudget {
+    let largest = config.routes.iter().map(|route| route.max_body_bytes).max();
+    BodyBudget::for_bodies_up_to(largest.unwrap_or(0))
 }
 
 /// A daemon that has lost a listener would call itself ready and hear nobody. When the drain ends it, nobody looks.
@@ -81,10 +126,9 @@ fn listen(serving: impl Future<Output = ()> + Send + 'static, workers: &mut Work
 /// Binds addresses and notes what they have become.
 async fn bind_all(
     addresses: &[SocketAddr],
-    tls: Option<&TlsFiles>,
+    tls: Option<Tls>,
     bound: &mut Vec<String>,
 ) -> Result<Vec<Listener>, ListenFault> {
-    let tls = tls.map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
     let mut doors = Vec::new();
     for address in addresses {
         let door = Listener::bind_tcp(&address.to_string(), tls.clone()).await?;

@@ -15,7 +15,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use listeners::{Bound, ListenFault};
+use listeners::Doors;
+pub use listeners::{Bound, Certificates, ListenFault};
 
 use crate::api::Api;
 use crate::clock::Source;
@@ -65,7 +66,7 @@ pub struct Daemon {
     ledger: Arc<Ledger>,
     metrics: Arc<Metrics>,
     proxy: Arc<Proxy>,
-    bound: Bound,
+    doors: Doors,
     shutdown: Shutdown,
     stopping: CancellationToken,
     /// Tasks that never end by themselves, the listeners among them.
@@ -86,9 +87,10 @@ impl Daemon {
         let api = Api::new(Arc::clone(&ledger), Arc::clone(&metrics), config.api.clone(), stopping.clone());
         let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
+        proxy.prepare().await;
         let mut workers = Workers::default();
-        let bound = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown, &mut workers).await {
-            Ok(bound) => bound,
+        let doors = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown, &mut workers).await {
+            Ok(doors) => doors,
             Err(fault) => {
                 // The listener's fault is the one to tell; the store has logged its own.
                 let _closed = ledger.store().close().await;
@@ -104,13 +106,20 @@ impl Daemon {
         let loaded = ledger.clock().wall_now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         metrics.config_loaded_seconds.set(i64::try_from(loaded.as_secs()).unwrap_or(i64::MAX));
         tracing::info!("ready");
-        Ok(Self { ledger, metrics, proxy, bound, shutdown, stopping, workers, drain: config.shutdown.drain })
+        Ok(Self { ledger, metrics, proxy, doors, shutdown, stopping, workers, drain: config.shutdown.drain })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn bound(&self) -> &Bound {
-        &self.bound
+        &self.doors.bound
+    }
+
+    /// The certificates of its listeners, for whoever is told that they have changed. That they have is noticed anyway,
+    /// within seconds.
+    #[must_use]
+    pub fn certificates(&self) -> &Certificates {
+        &self.doors.certificates
     }
 
     /// The ledger, for tests that look behind the scenes.

@@ -26,6 +26,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+pub use answer::STAMP;
 pub use settings::{
     ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
     PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
@@ -40,7 +41,7 @@ use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
-use table::{MAX_ATTEMPTS, Match, Table};
+use table::{Found, MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
 
 /// The largest reply of an app that is relayed. Senders read a few hundred bytes.
@@ -97,12 +98,21 @@ impl Proxy {
         }
     }
 
+    /// Reads what TLS towards apps needs, if an app is behind it. What fails is told and tried again when an event comes:
+    /// the other apps can be reached all the same.
+    pub async fn prepare(&self) {
+        if self.table.routes().any(|route| route.forward_to.is_https()) {
+            self.app.prepare_tls().await;
+        }
+    }
+
     /// Answers a sender.
     pub async fn handle(self: Arc<Self>, request: Request) -> Response {
         let path = request.head.uri.path().to_owned();
         let (route, verdict) = match self.table.find(&path) {
-            None => (String::new(), Verdict::Unrouted),
-            Some(found) => (found.route.name.to_string(), self.serve(&found, request).await),
+            Found::Nothing => (String::new(), Verdict::Unrouted),
+            Found::Climbing => (String::new(), Verdict::Climbing),
+            Found::Route(found) => (found.route.name.to_string(), self.serve(&found, request).await),
         };
         let outcome = verdict.outcome();
         self.metrics.hooks.get_or_create(&ByRoute { route, outcome }).inc();
@@ -280,7 +290,7 @@ impl Proxy {
 fn note_unread(route: &RouteSettings, error: &BodyError) {
     let (expected, got) = match error {
         BodyError::Incomplete { expected, got } | BodyError::TimedOut { expected, got } => (*expected, Some(*got)),
-        BodyError::TooLarge { .. } | BodyError::Malformed(_) => (None, None),
+        BodyError::TooLarge { .. } | BodyError::Malformed(_) | BodyError::Crowded => (None, None),
     };
     tracing::info!(route = %route.name, expected, got, error = %Chain(error), "a body could not be read");
 }

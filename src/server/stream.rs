@@ -6,6 +6,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
+
+use super::seat::Seat;
 
 /// What carries the bytes.
 pub(super) enum Carrier {
@@ -24,14 +27,30 @@ pub(super) enum Carrier {
 /// One connection's bytes in both directions.
 pub(super) struct Stream {
     carrier: Carrier,
+    seat: Arc<Seat>,
+    line: RequestLine,
     max_stall: Duration,
     /// Runs while the last write is waiting for the peer.
     stall: Option<Pin<Box<Sleep>>>,
 }
 
 impl Stream {
-    pub(super) fn new(carrier: Carrier, max_stall: Duration) -> Self {
-        Self { carrier, max_stall, stall: None }
+    pub(super) fn new(carrier: Carrier, seat: Arc<Seat>, max_stall: Duration) -> Self {
+        Self { carrier, seat, line: RequestLine::Awaited, max_stall, stall: None }
+    }
+
+    /// Looks at what has come. hyper cuts the fragment off a target without a word, so this is where it can be seen. A
+    /// request that comes in one piece with the end of the one before it is not looked at: its fragment is cut off.
+    fn heard(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.seat.hears() {
+            self.line = RequestLine::Awaited;
+        }
+        if self.line.has_fragment(bytes) {
+            self.seat.sees_fragment();
+        }
     }
 
     /// Passes a write's outcome on, and turns one that has been pending for too long into an error.
@@ -42,6 +61,30 @@ impl Stream {
         }
         let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(self.max_stall)));
         stall.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// How far the request line has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RequestLine {
+    /// Empty lines before it do not count (RFC 9112, section 2.2).
+    Awaited,
+    Begun,
+    Over,
+}
+
+impl RequestLine {
+    /// Whether there is a `#` in what has come of the line. No method and no version has one.
+    fn has_fragment(&mut self, mut bytes: &[u8]) -> bool {
+        if *self == Self::Awaited {
+            bytes = bytes.trim_ascii_start();
+        }
+        if *self == Self::Over || bytes.is_empty() {
+            return false;
+        }
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        *self = if end.is_some() { Self::Over } else { Self::Begun };
+        bytes[..end.unwrap_or(bytes.len())].contains(&b'#')
     }
 }
 
@@ -58,7 +101,10 @@ macro_rules! on_carrier {
 
 impl AsyncRead for Stream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        on_carrier!(self, poll_read, cx, buffer)
+        let before = buffer.filled().len();
+        let read = on_carrier!(self, poll_read, cx, buffer);
+        self.heard(&buffer.filled()[before..]);
+        read
     }
 }
 

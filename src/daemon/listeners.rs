@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustix::process::{Resource, getrlimit};
+
 use super::workers::Workers;
 use crate::api::Api;
 use crate::config::Config;
@@ -12,6 +14,11 @@ use crate::server::{self, BodyBudget, HalfClosed, Limits, ListenError, Listener,
 
 /// Owner and group may talk to the daemon: the mode is all that guards the socket.
 const SOCKET_MODE: u32 = 0o660;
+
+/// Descriptors of the store, the log, the listeners, the runtime and some callers of the API.
+const RESERVED_DESCRIPTORS: u64 = 64;
+/// Fewer places than this serve nobody, however few descriptors there are.
+const MIN_PLACES: usize = 8;
 
 /// Where a daemon listens. With port 0 in the config these are the ports that the system chose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,6 +106,7 @@ pub(super) async fn serve(
             half_closed: HalfClosed::Waiting,
             bodies: bodies.clone(),
             stamp: Some(proxy::STAMP),
+            max_connections: places(Limits::default().max_connections),
             ..Limits::default()
         };
         listen(server::serve(door, limits, service, shutdown.clone()), workers);
@@ -112,6 +120,14 @@ pub(super) async fn serve(
 fn budget(config: &Config) -> BodyBudget {
     let largest = config.routes.iter().map(|route| route.max_body_bytes).max();
     BodyBudget::for_bodies_up_to(largest.unwrap_or(0))
+}
+
+/// How many senders may be connected: half of the descriptors that are not needed elsewhere, since each event may need
+/// another one for its app. Where senders could take the last descriptor, none of their events could be handed over.
+fn places(at_most: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    let shared = limit.map_or(u64::MAX, |limit| limit.saturating_sub(RESERVED_DESCRIPTORS) / 2);
+    at_most.min(usize::try_from(shared).unwrap_or(usize::MAX)).max(MIN_PLACES)
 }
 
 /// A daemon that has lost a listener would call itself ready and hear nobody. When the drain ends it, nobody looks.

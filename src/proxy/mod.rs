@@ -12,6 +12,7 @@ mod answer;
 mod app;
 mod attempt;
 mod headers;
+mod quiet;
 mod settings;
 mod table;
 mod verdict;
@@ -41,6 +42,7 @@ use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
+use quiet::{Quiet, Topic};
 use table::{Found, MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
 
@@ -61,6 +63,7 @@ pub struct Proxy {
     app: App,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
+    quiet: Quiet,
 }
 
 /// One request whose body has been read.
@@ -95,6 +98,7 @@ impl Proxy {
             trusted_proxies: hooks.trusted_proxies.clone(),
             over_tls: hooks.tls.is_some(),
             attempts: TaskTracker::new(),
+            quiet: Quiet::default(),
         }
     }
 
@@ -136,7 +140,7 @@ impl Proxy {
         let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
             Ok(body) => body,
             Err(error) => {
-                note_unread(route, &error);
+                self.note_unread(route, &error);
                 return Verdict::Body(error);
             }
         };
@@ -204,14 +208,18 @@ impl Proxy {
             }
             Verification::Stale { secret, skew_seconds } => {
                 self.note_skew(provider, Some(skew_seconds));
-                tracing::warn!(
-                    route = %route_name, secret, skew_seconds,
-                    "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
-                );
+                if let Some(left_out) = self.quiet.permits(route_name, Topic::Stale) {
+                    tracing::warn!(
+                        route = %route_name, secret, skew_seconds, left_out,
+                        "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
+                    );
+                }
                 Some(Verdict::Stale)
             }
             Verification::Rejected(rejection) => {
-                tracing::info!(route = %route_name, %rejection, "refused");
+                if let Some(left_out) = self.quiet.permits(route_name, Topic::Refused) {
+                    tracing::info!(route = %route_name, %rejection, left_out, "refused");
+                }
                 Some(Verdict::Unverified)
             }
         }
@@ -238,6 +246,17 @@ impl Proxy {
     fn count_unguarded(&self, route: &RouteSettings) {
         let labels = ByReason { namespace: route.namespace.to_string(), reason: NO_EVENT_ID };
         self.metrics.degraded.get_or_create(&labels).inc();
+    }
+
+    /// The two lengths tell a sender that miscounts from a line that broke.
+    fn note_unread(&self, route: &RouteSettings, error: &BodyError) {
+        let Some(left_out) = self.quiet.permits(&route.name, Topic::Unread) else { return };
+        let (expected, got) = match error {
+            BodyError::Incomplete { expected, got } | BodyError::TimedOut { expected, got } => (*expected, Some(*got)),
+            BodyError::TooLarge { .. } | BodyError::Malformed(_) | BodyError::Crowded => (None, None),
+        };
+        let error = Chain(error);
+        tracing::info!(route = %route.name, expected, got, %error, left_out, "a body could not be read");
     }
 
     fn note_skew(&self, provider: &str, skew_seconds: Option<i64>) {
@@ -284,13 +303,4 @@ impl Proxy {
             _ => Err(Verdict::Broken),
         }
     }
-}
-
-/// The two lengths tell a sender that miscounts from a line that broke.
-fn note_unread(route: &RouteSettings, error: &BodyError) {
-    let (expected, got) = match error {
-        BodyError::Incomplete { expected, got } | BodyError::TimedOut { expected, got } => (*expected, Some(*got)),
-        BodyError::TooLarge { .. } | BodyError::Malformed(_) | BodyError::Crowded => (None, None),
-    };
-    tracing::info!(route = %route.name, expected, got, error = %Chain(error), "a body could not be read");
 }

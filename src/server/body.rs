@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
 
-use super::budget::{BodyBudget, Share};
+use super::budget::BodyBudget;
 use super::gathered::{Bounds, Gathered};
 use super::seat::Seat;
 
@@ -126,19 +126,14 @@ impl RequestBody {
             if gathered.len_bytes() + piece.len() as u64 > limits.max_bytes {
                 return Err(too_large);
             }
+            self.seat.has_of_body(gathered.len_bytes() + piece.len() as u64);
             share.grow(gathered.room_with(&piece, bounds), &self.seat).await.map_err(|_| BodyError::Crowded)?;
             gathered.push(piece, bounds);
-            self.note(&mut share, gathered.len_bytes());
+            if !self.incoming.is_end_stream() {
+                share.goes_on(&self.seat);
+            }
         }
         Ok(share.hold(gathered.into_bytes()))
-    }
-
-    /// Lets the others know how far it is, if it is not at its end.
-    fn note(&self, share: &mut Share, got: u64) {
-        if !self.incoming.is_end_stream() {
-            self.seat.has_of_body(got);
-            share.goes_on(&self.seat);
-        }
     }
 
     /// The next piece of data; trailers count as an empty one. None at the end.

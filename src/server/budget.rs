@@ -121,11 +121,10 @@ impl BodyBudget {
     fn give_up_slowest(&self, size: Size, me: &Seat) {
         let readers = self.readers();
         let of_size = readers.values().filter(|(_, held)| *held == size);
-        let slowest = of_size.filter_map(|(seat, _)| Some((seat.body_rate()?, seat))).min_by_key(|(rate, _)| *rate);
-        // Mine has no rate yet if it is young: it came quickly enough to be here.
-        let mine = me.body_rate().unwrap_or(u64::MAX);
-        if let Some((rate, seat)) = slowest
-            && rate < mine / 2
+        let slowest =
+            of_size.filter_map(|(seat, _)| Some((seat.body_rate_after_grace()?, seat))).min_by_key(|(rate, _)| *rate);
+        if let (Some((slow, seat)), Some((mine, _))) = (slowest, me.body_rate())
+            && slow < mine / 2
         {
             seat.give_up_body();
         }
@@ -286,7 +285,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_in_drops_makes_way_for_one_that_flows() {
         let budget = BodyBudget::of(0, 1_000_000);
-        let (slow, quick) = (seat(), seat());
+        let slow = seat();
         let mut held = budget.share();
         held.grow(1_000_000, &slow).await.unwrap();
         held.goes_on(&slow);
@@ -297,8 +296,12 @@ mod tests {
             drop(held);
         };
         let mut share = budget.share();
-        let (granted, ()) = tokio::join!(share.grow(500_000, &quick), giving_up);
-        assert_eq!(granted, Ok(()));
+        let quick = seat();
+        quick.has_of_body(400_000);
+        tokio::select! {
+            granted = async { tokio::join!(share.grow(500_000, &quick), giving_up).0 } => assert_eq!(granted, Ok(())),
+            () = sleep(2 * PATIENCE) => panic!("nobody made way"),
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -95,10 +95,10 @@ mod tests {
     #[test]
     fn the_room_doubles_up_to_what_is_announced_or_allowed() {
         for (expected, max, rooms) in [
-            (None, 1_000, [100, 400, 400, 800]),
+            (None, 1_000, [100, 400, 400, 400]),
             (None, 300, [100, 300, 300, 300]),
             (Some(400), 1_000, [100, 400, 400, 400]),
-            (Some(u64::MAX), 1_000, [100, 400, 400, 800]),
+            (Some(u64::MAX), 1_000, [100, 400, 400, 400]),
         ] {
             let bounds = Bounds { expected, max };
             let mut gathered = Gathered::None;

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ use super::link::{Failure, Link, Lost};
 use super::socket::Socket;
 use super::target::{Scheme, Target};
 use super::trust::{self, TrustError};
+
+/// What `localhost` means to an app that listens on it.
+const LOOPBACKS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 /// How connections are made and kept.
 #[derive(Debug, Clone)]
@@ -175,7 +179,14 @@ impl Pool {
     }
 
     async fn open(&self, target: &Target) -> Result<Socket, Unreached> {
-        let socket = TcpStream::connect(target.address()).await.map_err(Unreached::Connect)?;
+        let socket = match target.address() {
+            // Some machines know it as one of the two, and apps listen on either: both are this machine.
+            ("localhost", port) => {
+                TcpStream::connect(&LOOPBACKS.map(|loopback| SocketAddr::new(loopback, port))[..]).await
+            }
+            address => TcpStream::connect(address).await,
+        };
+        let socket = socket.map_err(Unreached::Connect)?;
         socket.set_nodelay(true).map_err(Unreached::Connect)?;
         match target.scheme() {
             Scheme::Http => Ok(Socket::Plain(socket)),

@@ -124,11 +124,17 @@ impl Seat {
         self.give_up.notified().await;
     }
 
-    /// Bytes a second of the body that is being read, once it has had its grace; none for any other phase.
-    pub(super) fn body_rate(&self) -> Option<u64> {
+    /// Bytes a second of the body that is being read, and whether it has had its grace; none for any other phase.
+    pub(super) fn body_rate(&self) -> Option<(u64, bool)> {
         let Phase::Body(since, got) = self.phase() else { return None };
         let took = since.elapsed();
-        (took >= GRACE).then(|| got / took.as_secs().max(1))
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
+        Some((got.saturating_mul(1_000) / took_ms, took >= GRACE))
+    }
+
+    /// The same for one that may be asked to make way.
+    pub(super) fn body_rate_after_grace(&self) -> Option<u64> {
+        self.body_rate().and_then(|(rate, had_grace)| had_grace.then_some(rate))
     }
 
     /// Gives up the body, if one is still being read.
@@ -145,7 +151,9 @@ impl Seat {
             Phase::Head(since) if now - since >= GRACE => Some((0, youth(since))),
             Phase::Idle(since) => Some((1, youth(since))),
             Phase::Head(since) => (now - since >= MOMENT).then(|| (2, youth(since))),
-            Phase::Body(..) => self.body_rate().filter(|rate| *rate < CROWDED_MIN_RATE).map(|rate| (3, rate)),
+            Phase::Body(..) => {
+                self.body_rate_after_grace().filter(|rate| *rate < CROWDED_MIN_RATE).map(|rate| (3, rate))
+            }
             Phase::Busy | Phase::Leaving { .. } => None,
         }
     }

@@ -71,8 +71,8 @@ impl Door {
                 Err(error) => {
                     self.complain("accepting a connection failed", Some(error));
                     // Descriptors are the usual lack, and an idle connection has one.
-                    self.roster.make_room();
-                    sleep(PAUSE).await;
+                    let pause = if self.roster.make_room() { LEAVE } else { PAUSE };
+                    sleep(pause).await;
                 }
             }
         }

@@ -14,14 +14,19 @@ use tokio::net::TcpStream;
 use crate::harness::{Answer, App, Event, Reply, SECRET, Sender, route};
 
 /// A config in a directory of its own.
-struct Place {
-    config: PathBuf,
+pub(crate) struct Place {
+    pub(crate) config: PathBuf,
     _dir: TempDir,
 }
 
 impl Place {
     /// With one GitHub route, its secret in a file.
     fn new(app: &App, secret: &str, more: &str) -> Self {
+        Self::with_route(secret, &route("github", app, more))
+    }
+
+    /// With this route, whose secret is put into a file.
+    pub(crate) fn with_route(secret: &str, route: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         // The newline is everybody's habit.
@@ -31,7 +36,7 @@ impl Place {
         let text = format!(
             "[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\n[hooks]\nlisten = \"127.0.0.1:0\"\n[store]\ndir = \"{}\"\n{}",
             path("store").display(),
-            route("github", app, more).replace(&inline, &file)
+            route.replace(&inline, &file)
         );
         std::fs::write(path("onced.toml"), text).unwrap();
         Self { config: path("onced.toml"), _dir: dir }
@@ -39,19 +44,23 @@ impl Place {
 }
 
 /// `onced serve`, ready.
-struct Process {
-    child: Child,
+pub(crate) struct Process {
+    pub(crate) child: Child,
     api: String,
-    hooks: String,
+    pub(crate) hooks: String,
     log: Option<JoinHandle<String>>,
 }
 
 impl Process {
-    fn start(config: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_onced"))
+    pub(crate) fn start(config: &Path) -> Self {
+        Self::start_in(config, Command::new(env!("CARGO_BIN_EXE_onced")).env_clear())
+    }
+
+    /// With this command, which has its environment and may have something in front of the program.
+    pub(crate) fn start_in(config: &Path, command: &mut Command) -> Self {
+        let mut child = command
             .args(["serve", "--config"])
             .arg(config)
-            .env_clear()
             .env("ONCED_LOG", "debug")
             .stderr(Stdio::piped())
             .spawn()
@@ -76,14 +85,21 @@ impl Process {
         Self { child, api: api.unwrap(), hooks: hooks.unwrap(), log: Some(log) }
     }
 
-    async fn sent(&self, event: &Event) -> Sender {
+    pub(crate) async fn sent(&self, event: &Event) -> Sender {
         let mut sender = Sender(TcpStream::connect(&self.hooks).await.unwrap());
         sender.send(event.bytes()).await;
         sender
     }
 
-    async fn post(&self, event: &Event) -> Answer {
+    pub(crate) async fn post(&self, event: &Event) -> Answer {
         self.sent(event).await.answer().await
+    }
+
+    /// What it has counted.
+    pub(crate) async fn metrics(&self) -> String {
+        let mut reader = Sender(TcpStream::connect(&self.api).await.unwrap());
+        reader.send("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await;
+        String::from_utf8(reader.answer().await.body).unwrap()
     }
 
     /// Ends it as a crash of the machine's making would.
@@ -93,7 +109,7 @@ impl Process {
     }
 
     /// Asks it to stop, and gives its log.
-    fn stop(mut self) -> String {
+    pub(crate) fn stop(mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());
         self.log.take().unwrap().join().unwrap()
@@ -199,9 +215,7 @@ async fn nothing_of_a_request_a_secret_or_an_answer_is_in_the_log_or_in_the_metr
     sender.0.shutdown().await.unwrap();
     assert_eq!(sender.answer().await.status(), 400);
 
-    let mut reader = Sender(TcpStream::connect(&process.api).await.unwrap());
-    reader.send("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await;
-    let metrics = String::from_utf8(reader.answer().await.body).unwrap();
+    let metrics = process.metrics().await;
     assert!(metrics.contains("onced_hooks_total{route=\"github\",outcome=\"duplicate\"} 1"), "{metrics}");
     let log = process.stop();
     for said in ["verified", "refused", "a hand-over came to no whole answer", "a body could not be read", "stopped"] {

@@ -4,12 +4,16 @@
 
 mod binary;
 mod duplicates;
+mod framing;
 mod harness;
 mod identity;
+mod limits;
 mod outcomes;
 mod passing;
+mod paths;
 mod patience;
 mod pool;
 mod targets;
+mod tls;
 mod vectors;
 mod verifying;

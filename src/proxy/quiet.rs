@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(written(100), [0; 10]);
         assert_eq!((quiet.permits("a", Topic::Unread), quiet.permits("b", Topic::Refused)), (Some(0), Some(0)));
         tokio::time::advance(WINDOW - Duration::from_millis(1)).await;
-        assert_eq!(written(5), []);
+        assert_eq!(written(5), [0; 0]);
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!(written(2), [95, 0]);
     }

@@ -109,6 +109,8 @@ pub struct Metrics {
     pub swept: Counter,
     /// When the config in force was loaded.
     pub config_loaded_seconds: Gauge,
+    /// `onced_config_reload_failures_total`
+    pub config_reload_failures: Counter,
 }
 
 impl Metrics {
@@ -135,6 +137,7 @@ impl Metrics {
             sender_clock_skew_seconds: Family::default(),
             swept: Counter::default(),
             config_loaded_seconds: Gauge::default(),
+            config_reload_failures: Counter::default(),
         };
         metrics.register();
         metrics
@@ -168,6 +171,11 @@ impl Metrics {
             "onced_config_loaded_seconds",
             "Unix time at which the config was loaded",
             self.config_loaded_seconds.clone(),
+        );
+        registry.register(
+            "onced_config_reload_failures",
+            "Configs that were to be loaded anew and could not hold",
+            self.config_reload_failures.clone(),
         );
         let build = Family::<Build, Gauge>::default();
         build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);

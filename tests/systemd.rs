@@ -38,9 +38,9 @@ fn run(program: &str, arguments: &[&str]) -> Option<Output> {
 
 /// The unit as shipped, but for the path of the program: what is verified here is not installed.
 fn unit_of_the_built_program(directory: &TempDir) -> String {
-    let built = format!("ExecStart={} serve", env!("CARGO_BIN_EXE_onced"));
-    let text = unit().replace("ExecStart=/usr/bin/onced serve", &built);
-    assert!(text.contains(&built), "the unit starts another program than /usr/bin/onced");
+    let built = format!("={} ", env!("CARGO_BIN_EXE_onced"));
+    let text = unit().replace("=/usr/bin/onced ", &built);
+    assert_eq!(text.matches(&built).count(), 2, "the unit runs /usr/bin/onced to start and to reload");
     let path = directory.path().join("onced.service");
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()

@@ -8,12 +8,12 @@ use thiserror::Error;
 
 use crate::{
     CLAIM_TTL_S,
-    histogram::Histogram,
-    keys::Keys,
-    load::{Dialect, Load, LoadError, Round, Tally, Until},
+    measure::histogram::Histogram,
+    measure::keys::Keys,
+    measure::load::{Dialect, Load, LoadError, Round, Tally, Until},
+    measure::server::{Durability, Server},
     onced::Onced,
     redis::{self, Redis},
-    server::{Durability, Server},
 };
 
 /// What all rows have in common.
@@ -56,7 +56,7 @@ impl Duel {
     pub(crate) fn run(self, plan: &Plan) -> Result<(Figures, Option<Figures>), Box<dyn Error>> {
         let batch = self.round.keys();
         let directory = plan.fresh_directory()?;
-        let server = Server::onced(directory.path(), self.durability, &format!("{CLAIM_TTL_S}s"))?;
+        let server = Server::onced(directory.path(), self.durability, &ttl(&format!("{CLAIM_TTL_S}s")), "api")?;
         let host = if plan.unix { "localhost".to_owned() } else { server.address.to_string() };
         let mut onced = Rival::new("onced", server, Box::new(Onced::new(host, batch)));
 
@@ -78,6 +78,11 @@ impl Duel {
         onced.server.stop()?;
         Ok((onced.figures, redis.map(|redis| redis.figures)))
     }
+}
+
+/// How long claims live, as a table of the config.
+pub(crate) fn ttl(processing_ttl: &str) -> String {
+    format!("[defaults]\nprocessing_ttl = \"{processing_ttl}\"\n")
 }
 
 /// A run that came to no figures.

@@ -3,13 +3,13 @@
 use std::{error::Error, path::Path};
 
 use crate::{
-    duel::Plan,
-    keys::{Key, Keys, nth},
-    load::{Load, Round, Until},
-    machine::{disk_bytes, resident_bytes},
+    duel::{Plan, ttl},
+    measure::keys::{Key, Keys, nth},
+    measure::load::{Load, Round, Until},
+    measure::machine::{disk_bytes, resident_bytes},
+    measure::server::{Durability, Server},
+    measure::text::{bytes, grouped},
     onced::{Onced, is_held},
-    report::{bytes, grouped},
-    server::{Durability, Server},
 };
 
 const BATCH: usize = 1_000;
@@ -21,7 +21,7 @@ const TTL: &str = "6h";
 /// Measures with `claims` live claims, rounded up to whole batches, and prints.
 pub(crate) fn measure(plan: &Plan, claims: usize) -> Result<(), Box<dyn Error>> {
     let directory = plan.fresh_directory()?;
-    let start = || Server::onced(directory.path(), Durability::Always, TTL);
+    let start = || Server::onced(directory.path(), Durability::Always, &ttl(TTL), "api");
     let server = start()?;
     let empty = resident_bytes(server.pid())?;
     let keys = load(&server, claims.div_ceil(BATCH))?;

@@ -12,26 +12,22 @@
 //! it should be. Data go to a temporary directory below `target/tmp`, or `--dir`, and are removed. Expiry is not measured:
 //! no row lasts as long as a claim.
 
-mod connection;
 mod duel;
 mod footprint;
-mod histogram;
-mod keys;
-mod load;
-mod machine;
+#[path = "../measure/mod.rs"]
+mod measure;
 mod onced;
 mod redis;
 mod report;
-mod server;
 
 use std::{env, error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Parser;
 
 use duel::{Duel, Plan};
-use load::{Round, Until};
-use machine::Machine;
-use server::Durability;
+use measure::load::{Round, Until};
+use measure::machine::Machine;
+use measure::server::{self, Durability};
 
 /// How long both rivals hold a claim.
 const CLAIM_TTL_S: u32 = 120;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    keys::{Key, PLACEHOLDER, Template},
-    load::{Dialect, Malformed, Step},
+    measure::keys::{Key, PLACEHOLDER, Template},
+    measure::load::{Dialect, Malformed, Step},
 };
 
 const NAMESPACE: &str = "bench";

@@ -7,8 +7,8 @@ use std::{
 
 use crate::{
     CLAIM_TTL_S, CONFIRMED_TTL_S,
-    keys::{Key, PLACEHOLDER, Template},
-    load::{Dialect, Malformed, Step},
+    measure::keys::{Key, PLACEHOLDER, Template},
+    measure::load::{Dialect, Malformed, Step},
 };
 
 const OK: &[u8] = b"+OK\r\n";

@@ -11,22 +11,24 @@ mod claims;
 mod openapi;
 mod parse;
 mod problem;
+mod reload;
 mod settings;
 mod unique_json;
 mod verbs;
 mod wire;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 
+pub use reload::{ReloadCall, ReloadDoor, ReloadOutcome, ReloadRefused, Reloaded};
 pub use settings::{ApiSettings, BearerToken, BearerTokenError, MIN_BEARER_BYTES, Scope, TokenSettings};
 
 use crate::ledger::Ledger;
 use crate::metrics::{self, Metrics};
-use crate::server::{Request, Response, ResponseBody};
+use crate::server::{Peer, Request, Response, ResponseBody};
 use problem::Problem;
 use wire::{ReadyBody, VerbName};
 
@@ -35,7 +37,9 @@ use wire::{ReadyBody, VerbName};
 pub struct Api {
     ledger: Arc<Ledger>,
     metrics: Arc<Metrics>,
-    settings: ApiSettings,
+    /// Put in their place as a whole at a reload; a request keeps those that it began with.
+    settings: RwLock<Arc<ApiSettings>>,
+    reloads: ReloadDoor,
     /// Cancelled when the daemon begins to stop: it is not ready any more.
     stopping: CancellationToken,
 }
@@ -47,6 +51,7 @@ enum Resource<'a> {
     /// The namespace and the key as they stand in the path, percent-encoded.
     Claim(&'a str, &'a str),
     Claims,
+    Reload,
     Live,
     Ready,
     Metrics,
@@ -62,6 +67,7 @@ impl<'a> Resource<'a> {
             "/v1/extend" => Self::Verb(VerbName::Extend),
             "/v1/batch" => Self::Batch,
             "/v1/claims" => Self::Claims,
+            "/v1/reload" => Self::Reload,
             "/healthz" => Self::Live,
             "/readyz" => Self::Ready,
             "/metrics" => Self::Metrics,
@@ -78,7 +84,7 @@ impl<'a> Resource<'a> {
 
     fn allow(&self) -> &'static str {
         match self {
-            Self::Verb(_) | Self::Batch => "POST",
+            Self::Verb(_) | Self::Batch | Self::Reload => "POST",
             Self::Claim(..) => "GET, DELETE",
             Self::Claims | Self::Live | Self::Ready | Self::Metrics | Self::OpenApi => "GET",
         }
@@ -88,8 +94,23 @@ impl<'a> Resource<'a> {
 impl Api {
     /// The API over a ledger.
     #[must_use]
-    pub fn new(ledger: Arc<Ledger>, metrics: Arc<Metrics>, settings: ApiSettings, stopping: CancellationToken) -> Self {
-        Self { ledger, metrics, settings, stopping }
+    pub fn new(
+        ledger: Arc<Ledger>,
+        metrics: Arc<Metrics>,
+        settings: ApiSettings,
+        reloads: ReloadDoor,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self { ledger, metrics, settings: RwLock::new(Arc::new(settings)), reloads, stopping }
+    }
+
+    /// Lets other callers in from now on. Where it listens does not change.
+    pub fn replace_settings(&self, settings: ApiSettings) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    fn settings(&self) -> Arc<ApiSettings> {
+        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers a request.
@@ -106,16 +127,17 @@ impl Api {
             return Err(Problem::Method { allow });
         }
         let headers = &request.head.headers;
+        let settings = self.settings();
         match resource {
             Resource::Live => return Ok(answer::respond(StatusCode::OK, &serde_json::json!({ "status": "ok" }))),
             Resource::Ready => return Ok(self.ready()),
-            _ => access::refuse_browsers(&self.settings, request.peer, headers)?,
+            _ => access::refuse_browsers(&settings, request.peer, headers)?,
         }
         if let Resource::Metrics = resource {
-            self.may_read_metrics(&request)?;
+            may_read_metrics(&settings, &request)?;
             return Ok(self.metrics());
         }
-        let caller = access::caller(&self.settings, request.peer, headers)?;
+        let caller = access::caller(&settings, request.peer, headers)?;
         match resource {
             Resource::Verb(verb) => verbs::one(&self, &caller, verb, request).await,
             Resource::Batch => verbs::batch(&self, &caller, request).await,
@@ -124,18 +146,9 @@ impl Api {
             }
             Resource::Claim(namespace, key) => claims::read(&self, &caller, namespace, key).await,
             Resource::Claims => claims::list(&self, &caller, request.head.uri.query()).await,
+            Resource::Reload => reload::reload(&self, &caller).await,
             Resource::OpenApi => Ok(openapi::response()),
             Resource::Live | Resource::Ready | Resource::Metrics => Err(Problem::Internal),
-        }
-    }
-
-    /// Open on loopback and on the socket; from elsewhere with a token that may operate.
-    fn may_read_metrics(&self, request: &Request) -> Result<(), Problem> {
-        match request.peer {
-            crate::server::Peer::Tcp(address) if !address.ip().is_loopback() => {
-                access::caller(&self.settings, request.peer, &request.head.headers)?.needs_operate()
-            }
-            crate::server::Peer::Tcp(_) | crate::server::Peer::Unix => Ok(()),
         }
     }
 
@@ -155,5 +168,15 @@ impl Api {
         }
         let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         answer::respond(status, &ReadyBody { ready: reasons.is_empty(), reasons })
+    }
+}
+
+/// Open on loopback and on the socket; from elsewhere with a token that may operate.
+fn may_read_metrics(settings: &ApiSettings, request: &Request) -> Result<(), Problem> {
+    match request.peer {
+        Peer::Tcp(address) if !address.ip().is_loopback() => {
+            access::caller(settings, request.peer, &request.head.headers)?.needs_operate()
+        }
+        Peer::Tcp(_) | Peer::Unix => Ok(()),
     }
 }

@@ -9,6 +9,7 @@ use utoipa::OpenApi;
 
 use super::answer;
 use super::problem::ProblemBody;
+use super::reload::ReloadedBody;
 use super::wire::{
     BatchBody, BatchRequest, ClaimBody, ClaimRequest, ConfirmRequest, ExtendRequest, ListBody, OutcomeBody, ReadyBody,
     ReleaseRequest,
@@ -18,7 +19,7 @@ use crate::server::Response;
 #[derive(OpenApi)]
 #[openapi(
     info(title = "onced", description = "Claims on keys, so that an event takes effect once."),
-    paths(claim, confirm, release, extend, batch, read, forget, list, healthz, readyz, metrics, openapi)
+    paths(claim, confirm, release, extend, batch, read, forget, list, reload, healthz, readyz, metrics, openapi)
 )]
 struct Document;
 
@@ -105,6 +106,14 @@ fn forget() {}
         (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
     ))]
 fn list() {}
+
+/// Load the config anew: routes, namespaces, providers, secrets and tokens, all or nothing.
+#[utoipa::path(post, path = "/v1/reload", responses(
+    (status = 200, description = "it holds from now on", body = ReloadedBody),
+    (status = 422, description = "it cannot hold, and nothing has changed", content_type = "application/problem+json", body = ProblemBody<'static>),
+    (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+))]
+fn reload() {}
 
 /// Whether the process lives.
 #[utoipa::path(get, path = "/healthz", responses((status = 200, description = "it does")))]

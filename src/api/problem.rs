@@ -47,6 +47,8 @@ pub(super) enum Problem {
     ReservedNamespace,
     /// The request comes from a browser's page of somebody else.
     Browser { code: &'static str, detail: &'static str },
+    /// The config that was to be loaded cannot hold.
+    ReloadRefused { faults: Vec<String> },
     /// The store cannot be asked.
     Store(Fault),
     /// Something here is broken.
@@ -67,6 +69,9 @@ pub(super) struct ProblemBody<'a> {
     /// The field that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) field: Option<&'a str>,
+    /// What is wrong with a config, a line each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) faults: Option<&'a [String]>,
     /// Set when the store is down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) degraded: Option<bool>,
@@ -92,6 +97,7 @@ impl Problem {
             Self::Json { .. } | Self::Field { .. } => StatusCode::BAD_REQUEST,
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Body { status, .. } => *status,
+            Self::ReloadRefused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden { .. } | Self::ReservedNamespace | Self::Browser { .. } => StatusCode::FORBIDDEN,
             Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -111,6 +117,7 @@ impl Problem {
             Self::Unauthorized => "unauthorized",
             Self::Forbidden { .. } => "forbidden",
             Self::ReservedNamespace => "reserved_namespace",
+            Self::ReloadRefused { .. } => "reload_refused",
             Self::Store(_) => "store_unavailable",
             Self::Internal => "internal",
         }
@@ -127,6 +134,7 @@ impl Problem {
             Self::Unauthorized => "a bearer token of this daemon is needed".into(),
             Self::Forbidden { detail } | Self::Browser { detail, .. } => (*detail).into(),
             Self::ReservedNamespace => "namespaces that begin with route: belong to the proxy's routes".into(),
+            Self::ReloadRefused { .. } => "the config stays as it was".into(),
             Self::Store(_) => "the store is down; try again".into(),
             Self::Internal => "something broke here; the log knows more".into(),
         }
@@ -146,6 +154,10 @@ impl Problem {
             code: self.code(),
             detail: &self.detail(),
             field,
+            faults: match self {
+                Self::ReloadRefused { faults } => Some(faults),
+                _ => None,
+            },
             degraded: fault.map(|_| true),
             reason: fault,
         };

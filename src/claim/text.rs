@@ -14,8 +14,10 @@ pub const MAX_TOKEN_BYTES: usize = 128;
 pub const MAX_FINGERPRINT_BYTES: usize = 128;
 /// The longest owner label.
 pub const MAX_OWNER_BYTES: usize = 128;
-/// The longest result, as JSON text.
+/// The longest result that a caller brings, as JSON text.
 pub const MAX_RESULT_BYTES: usize = 2048;
+/// The longest result at all: an app's answer of 2 KiB in base64, with its media type. A record of it stays below 4 KiB.
+const MAX_ANSWER_RESULT_BYTES: usize = 3072;
 
 /// Why a text cannot be what it is meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -137,6 +139,14 @@ impl WorkResult {
     /// [`TextError::Result`].
     pub fn from_json(text: &str) -> Result<Self, TextError> {
         if text.len() > MAX_RESULT_BYTES { Err(TextError::Result) } else { Ok(Self(text.into())) }
+    }
+
+    /// Takes an app's answer, or what was kept of one: longer than what a caller may bring.
+    ///
+    /// # Errors
+    /// [`TextError::Result`].
+    pub fn of_answer(text: &str) -> Result<Self, TextError> {
+        if text.len() > MAX_ANSWER_RESULT_BYTES { Err(TextError::Result) } else { Ok(Self(text.into())) }
     }
 
     /// The JSON text.

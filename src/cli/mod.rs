@@ -6,6 +6,7 @@
 mod client;
 mod exit;
 mod logging;
+mod reload;
 mod serve;
 mod status;
 mod verbs;
@@ -47,12 +48,14 @@ enum Command {
     Get(verbs::KeyArgs),
     /// Forget a key, whatever it is
     Forget(verbs::KeyArgs),
+    /// Load the daemon's config anew: all of it, or nothing with the reasons
+    Reload(reload::ReloadArgs),
     /// Say whether the daemon is well, and if not, why
     Status(status::StatusArgs),
 }
 
 /// Where the config comes from.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct ConfigArgs {
     /// The config; without it /etc/onced/onced.toml where that exists, else embedded defaults
     #[arg(long, value_name = "FILE")]
@@ -82,6 +85,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Extend(args) => verbs::extend(&args),
         Command::Get(args) => verbs::get(&args),
         Command::Forget(args) => verbs::forget(&args),
+        Command::Reload(args) => reload::reload(&args),
         Command::Status(args) => status::status(&args),
     }
 }

@@ -1,19 +1,20 @@
 //! `serve` and `check`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{ConfigArgs, DEFAULT_CONFIG, Exit, logging, say};
 use crate::chain::Chain;
 use crate::clock::Source;
 use crate::config::{self, Config, ConfigFaults, Environment};
-use crate::daemon::{Daemon, ListenFault, StartError, Surroundings};
+use crate::daemon::{Daemon, ListenFault, Load, ReloadDoor, StartError, Surroundings};
 use crate::store;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct ServeArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -57,15 +58,33 @@ pub(super) fn serve(args: &ServeArgs) -> Exit {
             return Exit::Failed;
         }
     };
-    let exit = runtime.block_on(run(config, Surroundings { source: Source::machine(), real_sync }));
+    let again = args.clone();
+    let load: Load = Box::new(move || config_of(&again));
+    let exit = runtime.block_on(run(config, load, Surroundings { source: Source::machine(), real_sync }));
     // A thread that is stuck in the disk must not keep the process.
     runtime.shutdown_background();
     exit
 }
 
-async fn run(config: Config, surroundings: Surroundings) -> Exit {
-    let daemon = match Daemon::start(config, surroundings).await {
-        Ok(daemon) => daemon,
+async fn run(config: Config, load: Load, surroundings: Surroundings) -> Exit {
+    // Before the start, which may take a while: a signal that nobody listens for ends the process with an error.
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            tracing::error!(error = %error, "cannot listen for signals");
+            return Exit::Failed;
+        }
+    };
+    let started = tokio::select! {
+        started = Daemon::start(config, surroundings) => started,
+        () = signals.stop() => {
+            // Like a kill, which the store takes at any point; nobody was answered yet.
+            tracing::info!("told to stop before it was ready");
+            return Exit::Well;
+        }
+    };
+    let daemon = match started {
+        Ok(daemon) => daemon.reloading(load),
         Err(error) => {
             tracing::error!(error = %Chain(&error), "cannot start");
             // What stands in the files that the config names will be the same at the next start.
@@ -76,28 +95,49 @@ async fn run(config: Config, surroundings: Surroundings) -> Exit {
         }
     };
     tell_service_manager(&[sd_notify::NotifyState::Ready]);
-    let stopped = daemon.run(asked_to_stop()).await;
-    match stopped {
+    let stop = signals.stop_or_reload(daemon.reloads().clone());
+    match daemon.run(stop).await {
         Ok(()) => Exit::Well,
         Err(_) => Exit::Failed,
     }
 }
 
-/// Waits for SIGTERM or SIGINT. A SIGHUP, whose default is to end the process, is only noted.
-async fn asked_to_stop() {
-    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-    let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
-        tracing::error!("cannot listen for signals; only a kill stops this process");
-        return std::future::pending().await;
-    };
-    loop {
+/// What the process listens for.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let [terminate, interrupt, hangup] =
+            [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+        Ok(Self { terminate: terminate?, interrupt: interrupt?, hangup: hangup? })
+    }
+
+    /// Waits for SIGTERM or SIGINT. A hangup that comes meanwhile waits for [`Signals::stop_or_reload`].
+    async fn stop(&mut self) {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hangup.recv() => tracing::warn!("SIGHUP changes nothing in this version; restart to load a config"),
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
     }
-    tell_service_manager(&[sd_notify::NotifyState::Stopping]);
+
+    /// Waits for SIGTERM or SIGINT. A SIGHUP asks for a reload, and does not wait for it: the log has what came of it.
+    async fn stop_or_reload(mut self, reloads: ReloadDoor) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => break,
+                _ = self.interrupt.recv() => break,
+                _ = self.hangup.recv() => {
+                    let reloads = reloads.clone();
+                    tokio::spawn(async move { reloads.ask().await });
+                }
+            }
+        }
+        tell_service_manager(&[sd_notify::NotifyState::Stopping]);
+    }
 }
 
 /// Says it where there is a service manager that listens.

@@ -6,17 +6,20 @@
 //! manager can start it anew.
 
 mod listeners;
+mod reload;
 mod watch;
 mod workers;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use listeners::Doors;
+pub use crate::api::ReloadDoor;
+use listeners::Shared;
 pub use listeners::{Bound, Certificates, ListenFault};
+pub use reload::Load;
 
 use crate::api::Api;
 use crate::clock::Source;
@@ -27,6 +30,7 @@ use crate::proxy::Proxy;
 use crate::server::Shutdown;
 use crate::store::{NotClosed, OpenError, Store};
 use crate::sweep;
+use reload::{Drain, Reloader};
 use workers::Workers;
 
 /// What callers leave behind when the drain cuts them is finished within this time: two commits, one after the other.
@@ -65,13 +69,18 @@ pub struct Ended(&'static str);
 pub struct Daemon {
     ledger: Arc<Ledger>,
     metrics: Arc<Metrics>,
+    api: Arc<Api>,
     proxy: Arc<Proxy>,
-    doors: Doors,
+    /// As it was at the start.
+    config: Config,
+    reloads: ReloadDoor,
+    bound: Bound,
+    shared: Shared,
     shutdown: Shutdown,
     stopping: CancellationToken,
     /// Tasks that never end by themselves, the listeners among them.
     workers: Workers,
-    drain: Duration,
+    drain: Drain,
 }
 
 impl Daemon {
@@ -84,13 +93,17 @@ impl Daemon {
         let store = open_store(&config, surroundings, Arc::clone(&metrics)).await?;
         let ledger = Arc::new(Ledger::new(store, namespaces(&config), Arc::clone(&metrics)));
         let (shutdown, stopping) = (Shutdown::new(), CancellationToken::new());
-        let api = Api::new(Arc::clone(&ledger), Arc::clone(&metrics), config.api.clone(), stopping.clone());
+        let reloads = ReloadDoor::default();
+        let (of_ledger, of_metrics) = (Arc::clone(&ledger), Arc::clone(&metrics));
+        let api = Api::new(of_ledger, of_metrics, config.api.clone(), reloads.clone(), stopping.clone());
+        let api = Arc::new(api);
         let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
         proxy.prepare().await;
         let mut workers = Workers::default();
-        let doors = match listeners::serve(&config, Arc::new(api), Arc::clone(&proxy), &shutdown, &mut workers).await {
-            Ok(doors) => doors,
+        let shared = Shared::new(&config);
+        let bound = match listeners::serve(&config, &api, &proxy, &shared, &shutdown, &mut workers).await {
+            Ok(bound) => bound,
             Err(fault) => {
                 // The listener's fault is the one to tell; the store has logged its own.
                 let _closed = ledger.store().close().await;
@@ -103,23 +116,50 @@ impl Daemon {
             "the sweep"
         });
         workers.start("the watch over the commits", watch::commits(Arc::clone(&ledger)));
-        let loaded = ledger.clock().wall_now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        metrics.config_loaded_seconds.set(i64::try_from(loaded.as_secs()).unwrap_or(i64::MAX));
+        note_loaded(&ledger, &metrics);
         tracing::info!("ready");
-        Ok(Self { ledger, metrics, proxy, doors, shutdown, stopping, workers, drain: config.shutdown.drain })
+        let drain = Arc::new(Mutex::new(config.shutdown.drain));
+        Ok(Self { ledger, metrics, api, proxy, config, reloads, bound, shared, shutdown, stopping, workers, drain })
+    }
+
+    /// Lets the config be loaded anew, from where `load` says.
+    #[must_use]
+    pub fn reloading(mut self, load: Load) -> Self {
+        if let Some(calls) = self.reloads.open() {
+            let reloader = Reloader {
+                load: Arc::new(load),
+                config: self.config.clone(),
+                hears_senders: !self.bound.hooks.is_empty(),
+                ledger: Arc::clone(&self.ledger),
+                api: Arc::clone(&self.api),
+                proxy: Arc::clone(&self.proxy),
+                metrics: Arc::clone(&self.metrics),
+                drain: Arc::clone(&self.drain),
+                shared: self.shared.clone(),
+                shutdown: self.shutdown.clone(),
+            };
+            self.workers.start("the reload", reloader.run(calls));
+        }
+        self
+    }
+
+    /// Where a reload is asked for.
+    #[must_use]
+    pub fn reloads(&self) -> &ReloadDoor {
+        &self.reloads
     }
 
     /// Where it listens.
     #[must_use]
     pub fn bound(&self) -> &Bound {
-        &self.doors.bound
+        &self.bound
     }
 
     /// The certificates of its listeners, for whoever is told that they have changed. That they have is noticed anyway,
     /// within seconds.
     #[must_use]
     pub fn certificates(&self) -> &Certificates {
-        &self.doors.certificates
+        &self.shared.certificates
     }
 
     /// The ledger, for tests that look behind the scenes.
@@ -155,8 +195,9 @@ impl Daemon {
     /// When the last commit hangs, and there is nothing to wait for, or when the store cannot be closed in order.
     pub async fn stop(mut self) -> Result<(), Ended> {
         self.stopping.cancel();
-        tracing::info!(drain_ms = self.drain.as_millis(), "stopping: not ready, accepting nothing more");
-        let deadline = Instant::now() + self.drain;
+        let drain = *self.drain.lock().unwrap_or_else(PoisonError::into_inner);
+        tracing::info!(drain_ms = drain.as_millis(), "stopping: not ready, accepting nothing more");
+        let deadline = Instant::now() + drain;
         let drained = self.shutdown.drain(deadline).await;
         // Attempts whose senders have gone go on by themselves.
         let attempts_ended = tokio::time::timeout_at(deadline, self.proxy.finish()).await.is_ok();
@@ -182,6 +223,12 @@ impl Daemon {
         }
         Ok(())
     }
+}
+
+/// Notes when the config that holds was loaded.
+fn note_loaded(ledger: &Ledger, metrics: &Metrics) {
+    let loaded = ledger.clock().wall_now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    metrics.config_loaded_seconds.set(i64::try_from(loaded.as_secs()).unwrap_or(i64::MAX));
 }
 
 /// The namespaces of the claim API, and those of the routes.

@@ -11,7 +11,7 @@ mod tally;
 mod unbroken;
 mod waiters;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
@@ -25,7 +25,7 @@ use crate::claim::{
 };
 use crate::clock::Clock;
 use crate::metrics::Metrics;
-use crate::store::{Answer, Fault, Page, Reading, Reply, Request, Selection, Store};
+use crate::store::{Answer, AnswerAt, Fault, Page, Reading, Reply, Request, Selection, Store};
 use pledges::Pledges;
 use tally::Tally;
 use unbroken::Unbroken;
@@ -75,13 +75,17 @@ pub struct AskClaim {
     pub fingerprint: Option<Fingerprint>,
     /// The caller's name.
     pub owner: Option<Owner>,
+    /// When the claim may be answered, in a namespace that is open when the store fails. A closed one has asked not to go on
+    /// before all is safe.
+    pub answer_at: AnswerAt,
 }
 
 /// The ledger of one daemon.
 #[derive(Debug)]
 pub struct Ledger {
     store: Store,
-    settings: LedgerSettings,
+    /// Put in their place as a whole at a reload.
+    settings: RwLock<LedgerSettings>,
     waiters: Waiters,
     tally: Tally,
     pledges: Pledges,
@@ -97,12 +101,18 @@ impl Ledger {
         let tally = Tally::new(metrics, configured);
         Self {
             store,
-            settings,
+            settings: RwLock::new(settings),
             waiters: Waiters::default(),
             tally,
             pledges: Pledges::default(),
             orphans: TaskTracker::new(),
         }
+    }
+
+    /// Lets other settings hold from now on, for what is asked from now on.
+    pub fn replace_settings(&self, settings: LedgerSettings) {
+        self.tally.know(settings.by_namespace.keys().map(Namespace::as_str));
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     /// The store below.
@@ -223,7 +233,11 @@ impl Ledger {
     }
 
     fn request(&self, key: Key, ask: Ask) -> Request {
-        let settings = self.settings.of(key.namespace());
+        let settings = self.settings.read().unwrap_or_else(PoisonError::into_inner).of(key.namespace());
+        let answer_at = match (&ask, settings.on_store_failure) {
+            (Ask::Claim(claim), OnStoreFailure::Open) => claim.answer_at,
+            _ => AnswerAt::Sync,
+        };
         let command = match ask {
             Ask::Claim(claim) => Command::Claim(Claim {
                 token: claim.token.unwrap_or_else(fresh_token),
@@ -243,7 +257,7 @@ impl Ledger {
             }
             Ask::Forget => Command::Forget,
         };
-        Request { key, command, on_failure: settings.on_store_failure }
+        Request { key, command, on_failure: settings.on_store_failure, answer_at }
     }
 
     /// Calls those who wait for what has just happened, and counts it.

@@ -19,14 +19,29 @@ const OTHERS: &str = "(others)";
 #[derive(Debug)]
 pub(super) struct Tally {
     metrics: Arc<Metrics>,
-    known: RwLock<HashSet<Box<str>>>,
-    max_known: usize,
+    known: RwLock<Known>,
+}
+
+/// The namespaces that are counted by their names.
+#[derive(Debug)]
+struct Known {
+    names: HashSet<Box<str>>,
+    max: usize,
 }
 
 impl Tally {
     pub(super) fn new<'n>(metrics: Arc<Metrics>, configured: impl Iterator<Item = &'n str>) -> Self {
-        let known: HashSet<Box<str>> = configured.map(Into::into).collect();
-        Self { metrics, max_known: known.len() + MAX_STRANGERS, known: RwLock::new(known) }
+        let names: HashSet<Box<str>> = configured.map(Into::into).collect();
+        let max = names.len() + MAX_STRANGERS;
+        Self { metrics, known: RwLock::new(Known { names, max }) }
+    }
+
+    /// Counts these by their names from now on, however many there are already.
+    pub(super) fn know<'n>(&self, configured: impl Iterator<Item = &'n str>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for namespace in configured {
+            known.max += usize::from(known.names.insert(namespace.into()));
+        }
     }
 
     /// Counts an answer, or that there was none.
@@ -49,16 +64,16 @@ impl Tally {
     }
 
     fn label(&self, namespace: &str) -> String {
-        let is_known = self.known.read().unwrap_or_else(PoisonError::into_inner).contains(namespace);
+        let is_known = self.known.read().unwrap_or_else(PoisonError::into_inner).names.contains(namespace);
         if is_known || self.learn(namespace) { namespace.to_owned() } else { OTHERS.to_owned() }
     }
 
     fn learn(&self, namespace: &str) -> bool {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= self.max_known && !known.contains(namespace) {
+        if known.names.len() >= known.max && !known.names.contains(namespace) {
             return false;
         }
-        known.insert(namespace.into());
+        known.names.insert(namespace.into());
         true
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn response(verdict: Verdict) -> Response {
         Verdict::Unverified => last(text(StatusCode::UNAUTHORIZED, "the signature could not be verified\n")),
         Verdict::Stale => last(retry(RETRY_SECONDS, "the timestamp is out of tolerance\n")),
         Verdict::NoId => text(StatusCode::UNPROCESSABLE_ENTITY, "the event has no id\n"),
-        Verdict::Duplicate => text(StatusCode::OK, "handled before\n"),
+        Verdict::Duplicate { replay: Some(answer) } => relayed(answer),
+        Verdict::Duplicate { replay: None } => text(StatusCode::OK, "handled before\n"),
         Verdict::InProgress { expires_in } => {
             let seconds = expires_in.as_secs().clamp(1, MAX_RETRY_SECONDS).min(RETRY_SECONDS);
             retry(seconds, "an attempt at this event is under way\n")

@@ -14,7 +14,8 @@ use sha2::{Digest as _, Sha256};
 use super::Received;
 use super::app::App;
 use super::headers::towards_app;
-use super::settings::{OnUnknownOutcome, RouteSettings};
+use super::kept::KeptAnswer;
+use super::settings::{DuplicateResponse, OnUnknownOutcome, RouteSettings};
 use super::verdict::Verdict;
 use crate::claim::{ConfirmedTtl, Key, Token};
 use crate::ledger::{Ask, Ledger, fresh_token};
@@ -72,6 +73,10 @@ impl Attempt {
         // A wall clock that was never set stands at the epoch, and nothing before it can be written down.
         let received_at = now.checked_sub(at.elapsed()).map_or(now, |at| at.max(UNIX_EPOCH));
         self.mark(&mut head.headers, received_at);
+        if let Some(key) = &self.route.signing_key {
+            let id = webhook_id(&head.headers)?;
+            key.sign(&mut head.headers, id, now, &body);
+        }
         head.uri = self.uri.clone()?;
         head.version = Version::HTTP_11;
         Some(Request::from_parts(head, body))
@@ -115,13 +120,22 @@ impl Attempt {
     }
 }
 
+/// What our signature calls the event: as its idempotency key does, also where the sender has set that one.
+fn webhook_id(marked: &HeaderMap) -> Option<HeaderValue> {
+    marked.get(IDEMPOTENCY_KEY).or_else(|| marked.get(DELIVERY)).cloned()
+}
+
 impl Guarded {
     /// Ends the claim by what the app did.
     async fn settle(self, ledger: &Arc<Ledger>, route: &RouteSettings, verdict: &Verdict) {
         let ask = match verdict {
             Verdict::Answered(answer) if answer.status().is_success() => {
                 let (token, confirmed_ttl) = (Some(self.token), Some(self.confirmed_ttl));
-                Ask::Confirm { token, confirmed_ttl, result: None }
+                let result = match route.duplicate_response {
+                    DuplicateResponse::Plain => None,
+                    DuplicateResponse::Replay => KeptAnswer::of(answer),
+                };
+                Ask::Confirm { token, confirmed_ttl, result }
             }
             Verdict::Unknown { .. } if route.on_unknown_outcome == OnUnknownOutcome::Hold => return,
             _ => Ask::Release { token: self.token },

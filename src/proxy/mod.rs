@@ -12,12 +12,14 @@ mod answer;
 mod app;
 mod attempt;
 mod headers;
+mod kept;
 mod quiet;
 mod settings;
+mod signing;
 mod table;
 mod verdict;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -29,19 +31,22 @@ use tokio_util::task::TaskTracker;
 
 pub use answer::STAMP;
 pub use settings::{
-    ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId, OnUnknownOutcome,
-    PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    DuplicateResponse, ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId,
+    OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
+pub use signing::{SigningKey, SigningKeyError};
 
 use crate::chain::Chain;
-use crate::claim::{ConfirmedTtl, Key, Outcome};
+use crate::claim::{ConfirmedTtl, Done, Key, Outcome};
 use crate::ledger::{Ask, AskClaim, Ledger};
 use crate::metrics::{ByProvider, ByReason, ByRoute, Metrics};
 use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
 use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
+use crate::store::AnswerAt;
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
+use kept::KeptAnswer;
 use quiet::{Quiet, Topic};
 use table::{Found, MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
@@ -56,14 +61,21 @@ const HASH_TTL: ConfirmedTtl = ConfirmedTtl::minutes(10);
 pub struct Proxy {
     ledger: Arc<Ledger>,
     metrics: Arc<Metrics>,
-    table: Table,
-    trusted_proxies: Vec<Network>,
+    /// Put in its place as a whole at a reload; a request keeps the one that it began with.
+    routing: RwLock<Arc<Routing>>,
     /// Whether senders arrive over TLS; every listener of theirs is alike.
     over_tls: bool,
     app: App,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
     quiet: Quiet,
+}
+
+/// What a reload changes.
+#[derive(Debug)]
+struct Routing {
+    table: Table,
+    trusted_proxies: Vec<Network>,
 }
 
 /// One request whose body has been read.
@@ -94,8 +106,10 @@ impl Proxy {
             app: App::new(pool, Arc::clone(&metrics)),
             ledger,
             metrics,
-            table: Table::new(routes),
-            trusted_proxies: hooks.trusted_proxies.clone(),
+            routing: RwLock::new(Arc::new(Routing {
+                table: Table::new(routes, None),
+                trusted_proxies: hooks.trusted_proxies.clone(),
+            })),
             over_tls: hooks.tls.is_some(),
             attempts: TaskTracker::new(),
             quiet: Quiet::default(),
@@ -105,18 +119,33 @@ impl Proxy {
     /// Reads what TLS towards apps needs, if an app is behind it. What fails is told and tried again when an event comes:
     /// the other apps can be reached all the same.
     pub async fn prepare(&self) {
-        if self.table.routes().any(|route| route.forward_to.is_https()) {
+        if self.routing().table.routes().any(|route| route.forward_to.is_https()) {
             self.app.prepare_tls().await;
         }
+    }
+
+    /// Lets other routes hold from now on. A request that has come already goes on by the route that it came to.
+    pub fn replace_routes(&self, hooks: &HooksSettings, routes: Vec<RouteSettings>) {
+        let mut routing = self.routing.write().unwrap_or_else(PoisonError::into_inner);
+        let table = Table::new(routes, Some(&routing.table));
+        *routing = Arc::new(Routing { table, trusted_proxies: hooks.trusted_proxies.clone() });
+    }
+
+    fn routing(&self) -> Arc<Routing> {
+        Arc::clone(&self.routing.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers a sender.
     pub async fn handle(self: Arc<Self>, request: Request) -> Response {
         let path = request.head.uri.path().to_owned();
-        let (route, verdict) = match self.table.find(&path) {
+        let routing = self.routing();
+        let (route, verdict) = match routing.table.find(&path) {
             Found::Nothing => (String::new(), Verdict::Unrouted),
             Found::Climbing => (String::new(), Verdict::Climbing),
-            Found::Route(found) => (found.route.name.to_string(), self.serve(&found, request).await),
+            Found::Route(found) => {
+                let trusted_proxies = &routing.trusted_proxies;
+                (found.route.name.to_string(), self.serve(&found, trusted_proxies, request).await)
+            }
         };
         let outcome = verdict.outcome();
         self.metrics.hooks.get_or_create(&ByRoute { route, outcome }).inc();
@@ -130,13 +159,13 @@ impl Proxy {
     }
 
     /// The life of a request on its route.
-    async fn serve(self: &Arc<Self>, found: &Match<'_>, request: Request) -> Verdict {
+    async fn serve(self: &Arc<Self>, found: &Match<'_>, trusted_proxies: &[Network], request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
         if request.head.method != Method::POST {
             return Verdict::Method;
         }
-        let origin = Origin::of(&request, &self.trusted_proxies, self.over_tls);
+        let origin = Origin::of(&request, trusted_proxies, self.over_tls);
         let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
             Ok(body) => body,
             Err(error) => {
@@ -276,7 +305,9 @@ impl Proxy {
     ) -> Result<Guarded, Verdict> {
         // An id becomes a key by a mapping whose results are keys; the error is there for a mapping that is not.
         let key = Key::new(&route.namespace, id).map_err(|_| Verdict::NoId)?;
-        let claim = AskClaim { processing_ttl: Some(route.processing_ttl), ..AskClaim::default() };
+        // The app may have the event while its claim is being synced: what the sender is told waits for the confirm.
+        let answer_at = AnswerAt::Decision;
+        let claim = AskClaim { processing_ttl: Some(route.processing_ttl), answer_at, ..AskClaim::default() };
         let (answer, grant) = match route.in_flight {
             InFlight::Wait => {
                 let left = route.answer_within.saturating_sub(at.elapsed());
@@ -295,12 +326,20 @@ impl Proxy {
                 confirmed_ttl,
                 degraded: answer.degraded,
             }),
-            Outcome::Done(_) => Err(Verdict::Duplicate),
+            Outcome::Done(done) => Err(Verdict::Duplicate { replay: replay(route, &done) }),
             Outcome::InProgress { expires_at, .. } => {
                 Err(Verdict::InProgress { expires_in: expires_at.since(self.ledger.clock().now()) })
             }
             // A claim that brings no fingerprint comes to nothing else.
             _ => Err(Verdict::Broken),
         }
+    }
+}
+
+/// The app's answer again, on a route that asks for it and if it was kept.
+fn replay(route: &RouteSettings, done: &Done) -> Option<http::Response<Bytes>> {
+    match route.duplicate_response {
+        DuplicateResponse::Plain => None,
+        DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),
     }
 }

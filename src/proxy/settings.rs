@@ -17,6 +17,8 @@ use crate::ledger::OnStoreFailure;
 use crate::provider::{EventIdSource, StatusRange, Verifier};
 use crate::server::TlsFiles;
 
+use super::signing::SigningKey;
+
 /// The settings of `[hooks]`.
 #[derive(Debug, Clone)]
 pub struct HooksSettings {
@@ -56,6 +58,8 @@ pub struct RouteSettings {
     pub answer_within: Duration,
     /// What a duplicate of an unfinished attempt gets.
     pub in_flight: InFlight,
+    /// What a duplicate of a finished event gets.
+    pub duplicate_response: DuplicateResponse,
     /// What becomes of a claim when nobody knows what the app did.
     pub on_unknown_outcome: OnUnknownOutcome,
     /// What becomes of an event without an id.
@@ -65,6 +69,8 @@ pub struct RouteSettings {
     /// The app's answers that this sender takes as "stop sending", and does not get; none with
     /// `relay_dangerous_status = true`.
     pub dangerous_statuses: Vec<StatusRange>,
+    /// What every attempt is signed with, beside the sender's own signature; `None` where the app does not ask for it.
+    pub signing_key: Option<SigningKey>,
 }
 
 /// Who sends to a route, and how it is known.
@@ -85,6 +91,15 @@ pub enum InFlight {
     Wait,
     /// 503 at once.
     Busy,
+}
+
+/// What a duplicate of a finished event gets; 2xx either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DuplicateResponse {
+    /// A plain 200 of our own.
+    Plain,
+    /// The app's answer again, if it was short enough to be kept.
+    Replay,
 }
 
 /// What becomes of a claim when nobody knows what the app did.

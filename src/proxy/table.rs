@@ -48,11 +48,14 @@ pub(super) struct Match<'a> {
 }
 
 impl Table {
-    pub(super) fn new(routes: Vec<RouteSettings>) -> Self {
+    /// A table of these routes. A route that a table before had under the same name keeps its places: what is under way there
+    /// counts as before.
+    pub(super) fn new(routes: Vec<RouteSettings>, before: Option<&Self>) -> Self {
         let (mut exact, mut prefixes) = (HashMap::new(), Vec::new());
         for settings in routes {
             let path = settings.path.clone();
-            let places = Arc::new(Semaphore::new(MAX_ATTEMPTS));
+            let places = before.and_then(|table| table.places_of(&settings.name));
+            let places = places.unwrap_or_else(|| Arc::new(Semaphore::new(MAX_ATTEMPTS)));
             let route = Route { settings: Arc::new(settings), places };
             match path {
                 RoutePath::Exact(path) => drop(exact.insert(path, route)),
@@ -64,8 +67,15 @@ impl Table {
     }
 
     pub(super) fn routes(&self) -> impl Iterator<Item = &RouteSettings> {
-        let prefixed = self.prefixes.iter().map(|(_, route)| route);
-        self.exact.values().chain(prefixed).map(|route| &*route.settings)
+        self.all().map(|route| &*route.settings)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Route> {
+        self.exact.values().chain(self.prefixes.iter().map(|(_, route)| route))
+    }
+
+    fn places_of(&self, name: &str) -> Option<Arc<Semaphore>> {
+        self.all().filter(|route| &*route.settings.name == name).map(|route| Arc::clone(&route.places)).next()
     }
 
     pub(super) fn find<'a>(&'a self, path: &'a str) -> Found<'a> {

@@ -26,7 +26,10 @@ pub(super) enum Verdict {
     /// It has no event id, on a route that asks for one.
     NoId,
     /// The event was handled before.
-    Duplicate,
+    Duplicate {
+        /// What the app answered then, where that is to be said again.
+        replay: Option<Response<Bytes>>,
+    },
     /// Another attempt at the event is under way.
     InProgress {
         /// When its claim ends.
@@ -61,7 +64,7 @@ impl Verdict {
         match self {
             Self::Unrouted => "unrouted",
             Self::Unverified | Self::Stale => "unverified",
-            Self::Duplicate => "duplicate",
+            Self::Duplicate { .. } => "duplicate",
             Self::InProgress { .. } | Self::Late => "in_progress",
             Self::StoreDown => "degraded",
             Self::Answered(_) | Self::Dangerous(_) => "forwarded",

@@ -13,7 +13,7 @@
 //! A share by the announced length was not taken: a stranger would reserve memory by headers alone.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ pub struct BodyBudget(Arc<Reserves>);
 struct Reserves {
     small: Arc<Semaphore>,
     large: Arc<Semaphore>,
+    /// All of the large reserve, in use or not.
+    large_bytes: AtomicUsize,
     /// Bodies of several pieces that are being read, and the reserve that each one holds of.
     readers: Mutex<HashMap<u64, (Arc<Seat>, Size)>>,
     next: AtomicU64,
@@ -76,14 +78,27 @@ impl BodyBudget {
     /// The usual budget, or a larger one where bodies of `max_bytes` would not fit into that twice.
     #[must_use]
     pub fn for_bodies_up_to(max_bytes: u64) -> Self {
+        let budget = Self::default();
+        budget.fit(max_bytes);
+        budget
+    }
+
+    /// Grows where bodies of `max_bytes` would not fit twice; it never shrinks, since what it was may be in use.
+    pub fn fit(&self, max_bytes: u64) {
         let needed = usize::try_from(max_bytes.saturating_mul(LARGEST_AT_ONCE)).unwrap_or(usize::MAX);
-        Self::of(SMALL_RESERVE_BYTES, LARGE_RESERVE_BYTES.max(needed))
+        let needed = needed.min(Semaphore::MAX_PERMITS);
+        let before = self.0.large_bytes.fetch_max(needed, Ordering::Relaxed);
+        self.0.large.add_permits(needed.saturating_sub(before));
     }
 
     fn of(small: usize, large: usize) -> Self {
-        let reserve = |bytes: usize| Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS)));
-        let (small, large) = (reserve(small), reserve(large));
-        Self(Arc::new(Reserves { small, large, readers: Mutex::default(), next: AtomicU64::new(0) }))
+        Self(Arc::new(Reserves {
+            small: Arc::new(Semaphore::new(small)),
+            large: Arc::new(Semaphore::new(large)),
+            large_bytes: AtomicUsize::new(large),
+            readers: Mutex::default(),
+            next: AtomicU64::new(0),
+        }))
     }
 
     /// A share of nothing.
@@ -271,6 +286,17 @@ mod tests {
         drop(large);
         assert_eq!(budget.share().grow(100_000, &seat()).await, Ok(()));
         drop(small);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_budget_fits_the_largest_body_twice() {
+        let budget = BodyBudget::of(0, 1_000_000);
+        budget.fit(400_000);
+        budget.fit(1_000_000);
+        budget.fit(700_000);
+        let _first = holding(&budget, 1_000_000).await;
+        let _second = holding(&budget, 1_000_000).await;
+        assert_eq!(budget.share().grow(1, &seat()).await, Err(Spent));
     }
 
     #[tokio::test(start_paused = true)]

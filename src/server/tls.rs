@@ -126,14 +126,13 @@ impl Tls {
     }
 }
 
-/// Looks after the files of these, for ever.
-pub async fn keep_fresh(pairs: Vec<Tls>) -> std::convert::Infallible {
+/// Looks after the files of a pair, for ever.
+pub async fn keep_fresh(tls: Tls) -> std::convert::Infallible {
     loop {
         sleep(LOOK).await;
-        let pairs = pairs.clone();
-        let looked = tokio::task::spawn_blocking(move || pairs.iter().for_each(Tls::refresh));
-        if let Err(error) = looked.await {
-            tracing::error!(%error, "the TLS certificates could not be looked after; it is tried again");
+        let pair = tls.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || pair.refresh()).await {
+            tracing::error!(%error, "a TLS certificate could not be looked after; it is tried again");
         }
     }
 }

@@ -151,7 +151,7 @@ fn from_disk(disk: Disk<'_>) -> Result<Record, TextError> {
             attempt,
             fingerprint: print(fingerprint)?,
             owner: label(owner)?,
-            result: result.map(WorkResult::from_json).transpose()?,
+            result: result.map(WorkResult::of_answer).transpose()?,
         }),
     })
 }
@@ -178,7 +178,7 @@ mod tests {
             attempt: u32::MAX,
             fingerprint: held.fingerprint.clone(),
             owner: held.owner.clone(),
-            result: WorkResult::from_json(&"1".repeat(2048)).ok(),
+            result: WorkResult::of_answer(&"1".repeat(3072)).ok(),
         };
         vec![
             Record::Held(Held { fingerprint: None, owner: None, ..held.clone() }),

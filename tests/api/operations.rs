@@ -201,6 +201,7 @@ async fn the_document_is_openapi_3_1_and_every_path_of_it_answers() {
         "POST /v1/confirm",
         "POST /v1/extend",
         "POST /v1/release",
+        "POST /v1/reload",
     ];
     assert_eq!(described, expected.into_iter().map(str::to_owned).collect());
     home.daemon.stop().await.unwrap();

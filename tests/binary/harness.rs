@@ -21,6 +21,8 @@ pub(crate) struct House {
     pub(crate) store: PathBuf,
     /// Lines of `[store]` beside `dir`.
     pub(crate) settings: String,
+    /// Further tables.
+    pub(crate) tables: String,
     /// Environment of the daemon.
     pub(crate) environment: Vec<(&'static str, String)>,
     /// A program in front of the binary, with its arguments.
@@ -40,7 +42,14 @@ impl House {
     }
 
     fn at(temporary: tempfile::TempDir, store: PathBuf) -> Self {
-        Self { temporary, store, settings: String::new(), environment: Vec::new(), wrapper: Vec::new() }
+        Self {
+            temporary,
+            store,
+            settings: String::new(),
+            tables: String::new(),
+            environment: Vec::new(),
+            wrapper: Vec::new(),
+        }
     }
 
     /// A place beside the store that goes with the house.
@@ -53,12 +62,21 @@ impl House {
         let text = format!(
             "[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\nloopback = \"operate\"\n\
              [store]\ndir = \"{}\"\n{}\n[shutdown]\ndrain = \"3s\"\n\
-             [namespace.closed]\non_store_failure = \"closed\"\n",
+             [namespace.closed]\non_store_failure = \"closed\"\n{}",
             self.store.display(),
             self.settings,
+            self.tables,
         );
         fs::write(&path, text).unwrap();
         path
+    }
+
+    /// What another command of the program says to this daemon: its exit code, stdout and stderr.
+    pub(crate) fn ask(&self, daemon: &Daemon, words: &[&str]) -> (Option<i32>, String, String) {
+        let api = format!("http://{}", daemon.address);
+        let output = Command::new(env!("CARGO_BIN_EXE_onced")).args(words).args(["--api", &api]).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
     }
 
     fn command(&self) -> Command {
@@ -129,9 +147,13 @@ impl Daemon {
     }
 
     pub(crate) fn terminate(&self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = i32::try_from(self.child.id()).unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
     }
 
     /// Waits for the end.

@@ -13,6 +13,7 @@ mod harness;
 mod kill;
 mod notify;
 mod refusals;
+mod reload;
 mod stop;
 mod sync;
 mod tools;

@@ -120,9 +120,11 @@ pub(super) const ALONE: &[(&str, &str)] = &[
 pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
     ("mode = \"queue\"", "7: route[0].mode: \"queue\" is not yet available in this version"),
     ("mode = \"async\"", "7: route[0].mode: must be \"sync\""),
-    ("duplicate_response = \"replay\"", "7: route[0].duplicate_response: is not yet available in this version"),
+    ("duplicate_response = \"again\"", "7: route[0].duplicate_response: must be \"plain\" or \"replay\""),
     ("record = \"all\"", "7: route[0].record: is not yet available in this version"),
-    ("sign_secret = { env = \"S\" }", "7: route[0].sign_secret: is not yet available in this version"),
+    ("sign_secret = \"S\"", "7: route[0].sign_secret: must be a table"),
+    ("sign_secret = { env = \"MISSING\" }", "7: route[0].sign_secret.env: is not set in the environment"),
+    ("sign_secret = { env = \"S\" }", "7: route[0].sign_secret.env: must be base64, with or without whsec_ before it"),
     ("[route.delivery]", "7: route[0].delivery: is not yet available in this version"),
     ("secret = 1", "7: route[0].secret: is unknown; known here: name, namespace, path"),
     ("max_duration = \"0s\"", "7: route[0].max_duration: must be longer than 0 and at most 6h"),

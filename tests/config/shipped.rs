@@ -25,6 +25,7 @@ fn with_files(directory: &TempDir) -> Environment {
         ("tls.key", include_str!("../server/key.pem")),
         ("billing-token", "0123456789012345678901\n"),
         ("stripe-whsec", "whsec_1\n"),
+        ("app.secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"),
     ] {
         std::fs::write(directory.path().join(name), text).unwrap();
     }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use onced::api::ReloadOutcome;
 use onced::clock::{ManualTime, Source};
 use onced::config::{self, Environment};
 use onced::daemon::{Daemon, Surroundings};
@@ -96,11 +97,13 @@ impl Front {
 
     async fn run(text: String, dir: TempDir, source: Source) -> Self {
         let environment = Environment::default().with_inline_secrets();
-        let config = config::parse(&text, &dir.path().join("onced.toml"), &environment)
-            .unwrap_or_else(|faults| panic!("{faults}"));
+        let file = dir.path().join("onced.toml");
+        std::fs::write(&file, &text).unwrap();
+        let load = move || config::load(&file, &environment);
+        let config = load().unwrap_or_else(|faults| panic!("{faults}"));
         let surroundings = Surroundings { source: source.clone(), real_sync: false };
-        let daemon = Daemon::start(config, surroundings).await.unwrap();
-        let hooks = daemon.bound().hooks[0].clone();
+        let daemon = Daemon::start(config, surroundings).await.unwrap().reloading(Box::new(load));
+        let hooks = daemon.bound().hooks.first().cloned().unwrap_or_default();
         Self { daemon, hooks, source, config: text, dir }
     }
 
@@ -112,6 +115,18 @@ impl Front {
         })
         .await;
         Self::run(self.config, self.dir, self.source).await
+    }
+
+    /// Puts another text into the place of a part of the config, and loads it anew.
+    pub(crate) async fn reload(&mut self, from: &str, to: &str) -> ReloadOutcome {
+        let text = self.config.replacen(from, to, 1);
+        assert_ne!(text, self.config, "{from} is not in the config");
+        std::fs::write(self.dir.path().join("onced.toml"), &text).unwrap();
+        let outcome = soon("a reload", self.daemon.reloads().ask()).await;
+        if outcome.is_ok() {
+            self.config = text;
+        }
+        outcome
     }
 
     pub(crate) async fn sender(&self) -> Sender {
@@ -385,6 +400,13 @@ impl Sender {
         let (head, body) =
             soon("an answer to the sender", read_message(&mut self.0)).await.expect("closed without an answer");
         Answer { head, body }
+    }
+
+    /// That the daemon asks for the body.
+    pub(crate) async fn assert_continue(&mut self) {
+        let mut interim = [0; 25];
+        soon("leave to send the body", self.0.read_exact(&mut interim)).await.unwrap();
+        assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
     }
 
     /// That the daemon closes, without another byte.

@@ -13,6 +13,8 @@ mod passing;
 mod paths;
 mod patience;
 mod pool;
+mod reloading;
+mod replies;
 mod targets;
 mod tls;
 mod vectors;

@@ -241,9 +241,7 @@ async fn a_sender_that_asks_before_it_sends_is_told_to_go_on_and_the_app_is_not_
     let event = Event::github("e-1", "{}").with("Expect", "100-continue");
     let mut sender = front.sender().await;
     sender.send(event.head("Content-Length: 2\r\n")).await;
-    let mut interim = [0; 25];
-    sender.0.read_exact(&mut interim).await.unwrap();
-    assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
+    sender.assert_continue().await;
     sender.send("{}").await;
     let seen = app.answers(Reply::ok()).await;
     sender.answer().await.assert(200, "forwarded");
@@ -253,8 +251,7 @@ async fn a_sender_that_asks_before_it_sends_is_told_to_go_on_and_the_app_is_not_
     let event = Event::github("e-2", "{}").with("Expect", "100-continue");
     let mut sender = front.sent(&event).await;
     assert_eq!(app.answers(Reply::ok()).await.header("expect"), None);
-    sender.0.read_exact(&mut interim).await.unwrap();
-    assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
+    sender.assert_continue().await;
     sender.answer().await.assert(200, "forwarded");
 }
 

@@ -129,7 +129,7 @@ async fn that_the_files_have_changed_is_noticed_within_seconds() {
     let pair = Pair::of("certificate.pem", "key.pem");
     let tls = pair.load();
     let server = server(tls.clone()).await;
-    let watching = tokio::spawn(keep_fresh(vec![tls]));
+    let watching = tokio::spawn(keep_fresh(tls));
     for (certificate, key) in [("other-certificate.pem", "other-key.pem"), ("certificate.pem", "key.pem")] {
         let began = tokio::time::Instant::now();
         // A look that falls between the two changes nothing, and the next one finds both.

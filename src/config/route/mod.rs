@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use crate::claim::{MAX_ID_BYTES, Namespace};
 use crate::provider::MAX_KEY_BYTES;
-use crate::proxy::{ForwardTo, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings};
+use crate::proxy::{
+    DuplicateResponse, ForwardTo, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings,
+    SigningKey,
+};
 
-use super::Environment;
 use super::cause::RouteCauses;
 use super::faults::Reported;
 use super::item::all;
@@ -22,6 +24,7 @@ use super::namespaces::{Namespaces, RouteTable};
 use super::section::{NOT_YET, Read, Section};
 use super::unique::Unique;
 use super::warning::{self, Warning};
+use super::{Environment, secrets};
 
 use lifetimes::Lifetimes;
 use limits::Limits;
@@ -29,8 +32,8 @@ use namesakes::Namesakes;
 use sender::Sender;
 use shared::Prints;
 
-/// Keys of queue routes, of recording and of signing to the app.
-const LATER: [&str; 4] = ["delivery", "duplicate_response", "record", "sign_secret"];
+/// Keys of queue routes and of recording.
+const LATER: [&str; 2] = ["delivery", "record"];
 
 // A sender's id becomes the key of a claim as it is, up to the longest key that there can be. `provider` knows no claims and
 // has the number for itself; the config of a route is where the two meet.
@@ -120,11 +123,12 @@ fn route(
     };
     let manners = manners(&mut section);
     let limits = limits::read(&mut section, profile);
+    let signing_key = signing_key(&mut section, environment);
     section.finish(&LATER);
     mode?;
     agreed?;
     let Sender { settings, prints } = sender?;
-    let (settings, causes) = complete(identity?, settings, forward_to?, lifetimes?, manners?, limits?);
+    let (settings, causes) = complete(identity?, settings, forward_to?, lifetimes?, manners?, limits?, signing_key?);
     let mut warnings = profile.map_or_else(Vec::new, |profile| warning::of_route(&settings, profile));
     warnings.extend(met.prints.note(&prints, &settings));
     Ok((settings, causes, warnings))
@@ -137,6 +141,7 @@ fn complete(
     lifetimes: Lifetimes,
     manners: Manners,
     limits: Limits,
+    signing_key: Option<SigningKey>,
 ) -> (RouteSettings, RouteCauses) {
     let causes = RouteCauses {
         processing_ttl: lifetimes.processing_ttl.1,
@@ -157,10 +162,12 @@ fn complete(
         on_store_failure: lifetimes.on_store_failure.0,
         answer_within: lifetimes.answer_within.0,
         in_flight: manners.in_flight,
+        duplicate_response: manners.duplicate_response,
         on_unknown_outcome: manners.on_unknown_outcome,
         on_missing_id: manners.on_missing_id,
         max_body_bytes: limits.max_body_bytes.0,
         dangerous_statuses: limits.dangerous_statuses,
+        signing_key,
     };
     (settings, causes)
 }
@@ -197,21 +204,38 @@ fn mode(section: &mut Section<'_>) -> Read<()> {
     })
 }
 
+/// The key of our own signature to the app.
+fn signing_key(section: &mut Section<'_>, environment: &Environment) -> Read<SigningKey> {
+    let Some(mut place) = section.table("sign_secret")? else {
+        return Ok(None);
+    };
+    let found = secrets::read(&mut place, environment);
+    place.finish(&[]);
+    let found = found?;
+    let refused = |reason: &dyn std::fmt::Display| place.fault(found.key, reason);
+    let text = found.line().map_err(|reason| refused(&reason))?;
+    SigningKey::parse(text).map(Some).map_err(|reason| refused(&reason))
+}
+
 /// How a route deals with what can go wrong.
 struct Manners {
     in_flight: InFlight,
+    duplicate_response: DuplicateResponse,
     on_unknown_outcome: OnUnknownOutcome,
     on_missing_id: OnMissingId,
 }
 
 fn manners(section: &mut Section<'_>) -> Result<Manners, Reported> {
     let in_flight = section.choice("in_flight", &[("wait", InFlight::Wait), ("busy", InFlight::Busy)]);
+    let duplicate = [("plain", DuplicateResponse::Plain), ("replay", DuplicateResponse::Replay)];
+    let duplicate_response = section.choice("duplicate_response", &duplicate);
     let unknown = [("release", OnUnknownOutcome::Release), ("hold", OnUnknownOutcome::Hold)];
     let on_unknown_outcome = section.choice("on_unknown_outcome", &unknown);
     let missing = [("forward", OnMissingId::Forward), ("reject", OnMissingId::Reject), ("hash", OnMissingId::Hash)];
     let on_missing_id = section.choice("on_missing_id", &missing);
     Ok(Manners {
         in_flight: in_flight?.unwrap_or(InFlight::Wait),
+        duplicate_response: duplicate_response?.unwrap_or(DuplicateResponse::Plain),
         on_unknown_outcome: on_unknown_outcome?.unwrap_or(OnUnknownOutcome::Release),
         on_missing_id: on_missing_id?.unwrap_or(OnMissingId::Forward),
     })

@@ -1,4 +1,4 @@
-//! The two rivals as processes: started on ports of their own with their data in a directory of the bench, stopped when
+//! The rivals as processes: started on ports of their own with their data in a directory of the bench, stopped when
 //! dropped. Each reports its readiness in its log.
 
 use std::{
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::connection::Target;
+use super::connection::Target;
 
 /// Long enough for a recovery of millions of claims on a slow disk.
 const READY: Duration = Duration::from_secs(300);
@@ -73,16 +73,22 @@ pub(crate) enum StartError {
 }
 
 impl Server {
-    /// Starts the daemon of this very build; `directory` may hold the store of an earlier one.
-    pub(crate) fn onced(directory: &Path, durability: Durability, processing_ttl: &str) -> Result<Self, StartError> {
+    /// Starts the daemon of this very build; `directory` may hold the store of an earlier one. `more` is further tables of its
+    /// config, and the load goes to its `listener`.
+    pub(crate) fn onced(
+        directory: &Path,
+        durability: Durability,
+        more: &str,
+        listener: &str,
+    ) -> Result<Self, StartError> {
         let program = "onced";
         let spawn_error = |source| StartError::Spawn { program, source };
         let config = directory.join("onced.toml");
         let socket = directory.join("onced.sock");
         let (sync, _) = durability.settings();
         let text = format!(
-            "[api]\nlisten = \"127.0.0.1:0\"\nsocket = {socket:?}\n[store]\ndir = {:?}\nsync = \"{sync}\"\n\
-             [defaults]\nprocessing_ttl = \"{processing_ttl}\"\n",
+            "[api]\nlisten = \"127.0.0.1:0\"\nsocket = {socket:?}\n[hooks]\nlisten = \"127.0.0.1:0\"\n\
+             [store]\ndir = {:?}\nsync = \"{sync}\"\n{more}",
             directory.join("store"),
         );
         fs::write(&config, text).map_err(spawn_error)?;
@@ -92,7 +98,7 @@ impl Server {
         Self::start(program, &mut command, socket, |line| {
             let line: Value = serde_json::from_str(line).ok()?;
             match line["message"].as_str()? {
-                "listening" if line["listener"] == "api" => {
+                "listening" if line["listener"] == listener => {
                     address = line["address"].as_str()?.parse().ok().or(address);
                     None
                 }
@@ -111,6 +117,25 @@ impl Server {
             let mut command = redis_command(directory, address, &socket, durability);
             let ready = |line: &str| line.contains("Ready to accept connections").then_some(address);
             match Self::start(program, &mut command, socket, ready) {
+                Err(StartError::Ended { .. }) if tries < PORT_TRIES => tries += 1,
+                started => return started,
+            }
+        }
+    }
+
+    /// nginx as a plain proxy to an app: connections kept on both sides, no access log, a worker for each core.
+    pub(crate) fn nginx(directory: &Path, app: SocketAddr) -> Result<Self, StartError> {
+        let program = "nginx";
+        let spawn_error = |source| StartError::Spawn { program, source };
+        let mut tries = 1;
+        loop {
+            let address = free_address().map_err(spawn_error)?;
+            let config = directory.join("nginx.conf");
+            fs::write(&config, nginx_config(directory, address, app)).map_err(spawn_error)?;
+            let mut command = Command::new(program);
+            command.arg("-p").arg(directory).arg("-c").arg(config).stderr(Stdio::piped());
+            let ready = |line: &str| line.contains("start worker process").then_some(address);
+            match Self::start(program, &mut command, directory.join("nginx.sock"), ready) {
                 Err(StartError::Ended { .. }) if tries < PORT_TRIES => tries += 1,
                 started => return started,
             }
@@ -231,5 +256,29 @@ pub(crate) fn redis_version() -> Option<String> {
     let output = Command::new("redis-server").arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = text.split_whitespace().find_map(|word| word.strip_prefix("v="));
+    Some(version.unwrap_or("of an unknown version").to_owned())
+}
+
+fn nginx_config(directory: &Path, address: SocketAddr, app: SocketAddr) -> String {
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .iter()
+        .map(|kind| format!("{kind}_temp_path {};\n", directory.join(kind).display()))
+        .collect();
+    format!(
+        "daemon off;\nworker_processes auto;\nerror_log stderr notice;\npid {pid};\n\
+         events {{ worker_connections 4096; }}\n\
+         http {{\naccess_log off;\nkeepalive_requests 1000000000;\n{temporary}\
+         upstream app {{ server {app}; keepalive 512; keepalive_requests 1000000000; }}\n\
+         server {{\nlisten {address} backlog=4096;\nclient_body_buffer_size 16k;\n\
+         location / {{ proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection \"\"; }}\n}}\n}}\n",
+        pid = directory.join("nginx.pid").display(),
+    )
+}
+
+/// `1.22.1`, or `None` where there is no nginx.
+pub(crate) fn nginx_version() -> Option<String> {
+    let output = Command::new("nginx").arg("-v").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let version = text.split_whitespace().find_map(|word| word.strip_prefix("nginx/"));
     Some(version.unwrap_or("of an unknown version").to_owned())
 }

@@ -12,7 +12,7 @@ use mio::{
     net::{TcpStream, UnixStream},
 };
 
-use crate::{keys::Key, load::Step};
+use super::{keys::Key, load::Step};
 
 /// Room for an answer at first; it grows for those to batches.
 const INCOMING: usize = 4 * 1024;

@@ -11,7 +11,7 @@ use std::{
 use mio::{Events, Interest, Poll, Token};
 use thiserror::Error;
 
-use crate::{
+use super::{
     connection::{Connection, Target},
     histogram::Histogram,
     keys::{Key, Keys},

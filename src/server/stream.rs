@@ -48,7 +48,7 @@ impl Stream {
         if self.seat.hears() {
             self.line = RequestLine::Awaited;
         }
-        if self.line.has_fragment(bytes) {
+        if self.line.ends_with_fragment(bytes) {
             self.seat.sees_fragment();
         }
     }
@@ -69,22 +69,37 @@ impl Stream {
 enum RequestLine {
     /// Empty lines before it do not count (RFC 9112, section 2.2).
     Awaited,
-    Begun,
+    Method,
+    /// Behind the blank.
+    Target,
+    /// In a target that is a path or a URI.
+    Within {
+        has_fragment: bool,
+    },
+    /// At its end, or in what is no request line: where it began had come before.
     Over,
 }
 
 impl RequestLine {
-    /// Whether there is a `#` in what has come of the line. No method and no version has one.
-    fn has_fragment(&mut self, mut bytes: &[u8]) -> bool {
-        if *self == Self::Awaited {
-            bytes = bytes.trim_ascii_start();
+    /// Whether the target ends in these bytes and has a fragment.
+    fn ends_with_fragment(&mut self, bytes: &[u8]) -> bool {
+        for byte in bytes {
+            *self = match (*self, byte) {
+                (Self::Over, _) => return false,
+                (Self::Awaited, b'\r' | b'\n') => Self::Awaited,
+                (Self::Awaited | Self::Method, b'A'..=b'Z') => Self::Method,
+                (Self::Method, b' ') => Self::Target,
+                (Self::Target, b'/' | b'h' | b'H') => Self::Within { has_fragment: false },
+                (Self::Within { .. }, b'#') => Self::Within { has_fragment: true },
+                (Self::Within { has_fragment }, b' ') => {
+                    *self = Self::Over;
+                    return has_fragment;
+                }
+                (Self::Within { has_fragment }, 0x21..) => Self::Within { has_fragment },
+                (Self::Awaited | Self::Method | Self::Target | Self::Within { .. }, _) => Self::Over,
+            };
         }
-        if *self == Self::Over || bytes.is_empty() {
-            return false;
-        }
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        *self = if end.is_some() { Self::Over } else { Self::Begun };
-        bytes[..end.unwrap_or(bytes.len())].contains(&b'#')
+        false
     }
 }
 
@@ -139,5 +154,31 @@ impl AsyncWrite for Stream {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shutdown = on_carrier!(self, poll_shutdown, cx);
         self.bounded(cx, shutdown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RequestLine;
+
+    #[test]
+    fn a_fragment_is_seen_in_a_target_and_nowhere_else() {
+        for (text, has_fragment) in [
+            ("POST /a#b HTTP/1.1\r\n", true),
+            ("\r\n\r\nPOST /a?b#c HTTP/1.1\r\n", true),
+            ("GET http://a/#b HTTP/1.0\r\n", true),
+            ("POST /a HTTP/1.1\r\nX: #b\r\n", false),
+            ("POST /a HTTP/1.1#b\r\n", false),
+            ("POST #b HTTP/1.1\r\n", false),
+            ("nnel: #general HTTP\r\n", false),
+            ("#general HTTP\r\n", false),
+            ("{\"a\":\"# \"}", false),
+        ] {
+            let mut whole = RequestLine::Awaited;
+            assert_eq!(whole.ends_with_fragment(text.as_bytes()), has_fragment, "{text:?}");
+            let mut in_bytes = RequestLine::Awaited;
+            let seen = text.as_bytes().chunks(1).filter(|byte| in_bytes.ends_with_fragment(byte)).count();
+            assert_eq!(seen, usize::from(has_fragment), "{text:?}");
+        }
     }
 }

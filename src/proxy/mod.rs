@@ -185,7 +185,9 @@ impl Proxy {
         let event = Event { route: Arc::clone(route), key, event_id, uri };
         // Before the claim: an event that is refused here has left nothing behind.
         let Ok(place) = Arc::clone(found.places).try_acquire_owned() else {
-            tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, "too many attempts are under way");
+            if let Some(left_out) = self.quiet.permits(&route.name, Topic::Crowded) {
+                tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, left_out, "too many attempts are under way");
+            }
             return Verdict::Crowded;
         };
         self.pursue(event, received, place).await

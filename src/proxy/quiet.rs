@@ -22,6 +22,8 @@ pub(super) enum Topic {
     Stale,
     /// A body that could not be read.
     Unread,
+    /// An event that found no place; on a route without verification it may be a stranger's.
+    Crowded,
 }
 
 /// How much has been said of what.

@@ -1,10 +1,10 @@
 //! A connection's place at its listener, and who gives it up when there are none left.
 //!
 //! A stranger can hold a connection without working for it: idle, with half a head, with a body in drops. While there are
-//! places that costs us little. When they run out, the one that does least for its own goes ([`Seat::reluctance`]):
-//! whoever has been at its head for a second, then whoever is idle, then whoever has been at its head for a moment, each
-//! time the longest first; last whoever sends a body at less than a minimum rate. A connection whose request is with its
-//! handler is never asked to go.
+//! places that costs us little. When they run out, the one that does least for its own goes ([`Seat::reluctance`]): first
+//! whoever has been at its head for a second, then whoever has been idle or at its head for a moment, each time the longest
+//! first; last whoever sends a body at less than a minimum rate. A connection whose request is with its handler is never
+//! asked to go.
 //!
 //! What a connection does is a [`Phase`] behind a lock of its own that nobody but the crowd contends for. Giving up a
 //! place leaves a closed connection, and a body that was being read gets its 503 first.
@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 /// honest: several round trips on a bad line.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long a head is left alone in any case. A sender's head comes with the packet that opens its connection, or a round
+/// How long an idle connection or a head is left alone in any case. A sender's head comes with the packet that opens its connection, or a round
 /// trip later, so those who have waited for a place have sent it; and without any grace a crowd of honest senders would
-/// keep pushing each other out.
+/// keep pushing each other out, and one that sends event after event be closed between two of them.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// Bytes a second below which a body makes way when places are short. It is far below any line in use, and far above a
@@ -149,10 +149,9 @@ impl Seat {
         let youth = |since: Instant| u64::MAX - u64::try_from((now - since).as_micros()).unwrap_or(u64::MAX);
         match self.phase() {
             Phase::Head(since) if now - since >= GRACE => Some((0, youth(since))),
-            Phase::Idle(since) => Some((1, youth(since))),
-            Phase::Head(since) => (now - since >= MOMENT).then(|| (2, youth(since))),
+            Phase::Head(since) | Phase::Idle(since) => (now - since >= MOMENT).then(|| (1, youth(since))),
             Phase::Body(..) => {
-                self.body_rate_after_grace().filter(|rate| *rate < CROWDED_MIN_RATE).map(|rate| (3, rate))
+                self.body_rate_after_grace().filter(|rate| *rate < CROWDED_MIN_RATE).map(|rate| (2, rate))
             }
             Phase::Busy | Phase::Leaving { .. } => None,
         }

@@ -24,7 +24,7 @@ async fn having_sent(server: &Server, bytes: &str) -> Raw<TcpStream> {
     client
 }
 
-/// A connection that was answered once and is idle.
+/// A connection that was answered once and is idle; not for so long yet that it makes way.
 async fn idle(server: &Server) -> Raw<TcpStream> {
     let mut client = having_sent(server, GET).await;
     client.answer().await;
@@ -88,7 +88,8 @@ async fn one_more_connection_waits_while_all_the_others_are_at_work() {
 
 #[tokio::test(start_paused = true)]
 async fn half_a_head_makes_way_in_a_moment_and_half_a_body_in_a_second() {
-    for (sent, keeps_ms, last_word) in [("", 100, ""), (HALF_A_HEAD, 100, ""), (HALF_A_BODY, 1_000, "503")] {
+    // Half a body is answered, and the answer has its moment, too.
+    for (sent, keeps_ms, last_word) in [("", 100, ""), (HALF_A_HEAD, 100, ""), (HALF_A_BODY, 1_100, "503")] {
         let server = with_places(1).await;
         let mut slow = having_sent(&server, sent).await;
         let began = Instant::now();

@@ -2,32 +2,110 @@
 
 use super::Profile;
 use std::collections::BTreeMap;
+use std::fmt;
 
-/// The built-in profiles. To add one is to add its file and its line here; its vectors are its test.
-const BUILT_IN: [(&str, &str); 3] = [
-    ("github", include_str!("profiles/github.toml")),
-    ("standard-webhooks", include_str!("profiles/standard-webhooks.toml")),
-    ("stripe", include_str!("profiles/stripe.toml")),
-];
+/// Names and texts of the files in `profiles`.
+macro_rules! files {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("profiles/", $name, ".toml")))),*]
+    };
+}
+
+/// The built-in profiles. To add one is to add its file and its name here; its vectors are its test.
+const BUILT_IN: [(&str, &str); 52] = files! {
+    "adyen"
+    "adyen-platform"
+    "asana"
+    "aws-sns"
+    "bitbucket-cloud"
+    "calendly"
+    "clerk"
+    "coinbase-commerce"
+    "contentful"
+    "discord-interactions"
+    "discord-webhook-events"
+    "docusign"
+    "dropbox"
+    "github"
+    "gitlab"
+    "gitlab-signed"
+    "heroku"
+    "hubspot"
+    "intercom"
+    "jira-cloud"
+    "lemon-squeezy"
+    "linear"
+    "mailgun"
+    "meta-graph"
+    "mollie-classic"
+    "mollie-nextgen"
+    "openai"
+    "paddle-billing"
+    "pagerduty"
+    "paypal"
+    "plaid"
+    "postmark"
+    "razorpay"
+    "resend"
+    "sendgrid"
+    "sentry"
+    "shopify"
+    "slack"
+    "square"
+    "standard-webhooks"
+    "stripe"
+    "svix"
+    "telegram"
+    "twilio"
+    "twilio-event-streams"
+    "twitch-eventsub"
+    "typeform"
+    "vercel"
+    "whatsapp"
+    "woocommerce"
+    "zendesk"
+    "zoom"
+};
 
 /// The longest profile name; it goes into logs, metrics and the `Onced-Verified` header.
 const MAX_NAME_BYTES: usize = 64;
 
 /// Every profile that a route may name. A value that the daemon owns, not a global: a reload builds a new one, and
 /// requests under way keep theirs.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Profiles(BTreeMap<String, Profile>);
 
 /// A profile cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum DefineError {
     /// The name is not `[a-z0-9][a-z0-9-]{0,63}`.
-    #[error("{0:?} is not a provider name: 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, not beginning with -")]
+    #[error(
+        "{0:?} is no name of a provider, which is {MAX_NAME_BYTES} of a-z, 0-9 and - at most, not beginning with -"
+    )]
     Name(String),
     /// The name is taken. A built-in profile cannot be replaced: what a route's `provider = "stripe"` checks must not
     /// depend on another part of the file.
     #[error("provider {0:?} exists already")]
     Taken(String),
+}
+
+/// The names: what is behind them fills pages.
+impl fmt::Debug for Profiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl DefineError {
+    /// The reason without the name, to be read behind it.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Name(_) => {
+                format!("must be named with 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, not beginning with -")
+            }
+            Self::Taken(_) => "has the name of a built-in provider".to_owned(),
+        }
+    }
 }
 
 impl Profiles {

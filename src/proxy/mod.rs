@@ -1,7 +1,7 @@
 //! The webhook proxy: stands in front of the apps and does the claiming for them.
 //!
-//! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, find the
-//! event id, claim, hand over, confirm or release, answer. What stops it on the way is a [`Verdict`], and what a verdict
+//! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, answer a
+//! handshake, find the event id, claim, hand over, confirm or release, answer. What stops it on the way is a [`Verdict`], and what a verdict
 //! looks like to a sender stands in one file ([`answer`]).
 //!
 //! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
@@ -11,6 +11,7 @@
 mod answer;
 mod app;
 mod attempt;
+mod handshake;
 mod headers;
 mod kept;
 mod quiet;
@@ -23,16 +24,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
+use http::Uri;
 use http::request::Parts;
-use http::{Method, Uri};
+use http::uri::PathAndQuery;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use answer::STAMP;
 pub use settings::{
-    DuplicateResponse, ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId,
-    OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, Network, NetworkError,
+    OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 pub use signing::{SigningKey, SigningKeyError};
 
@@ -162,7 +164,7 @@ impl Proxy {
     async fn serve(self: &Arc<Self>, found: &Match<'_>, trusted_proxies: &[Network], request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
-        if request.head.method != Method::POST {
+        if !handshake::is_taken(route, &request.head.method) {
             return Verdict::Method;
         }
         let origin = Origin::of(&request, trusted_proxies, self.over_tls);
@@ -174,9 +176,10 @@ impl Proxy {
             }
         };
         let received = Received { head: request.head, body, origin, at };
-        if let Some(refused) = self.verify(route, &received) {
-            return refused;
-        }
+        let received = match self.admit(found, received).await {
+            Ok(received) => received,
+            Err(verdict) => return verdict,
+        };
         let (key, event_id) = match self.identify(route, &received) {
             Ok(identified) => identified,
             Err(verdict) => return verdict,
@@ -224,18 +227,22 @@ impl Proxy {
         attempt.run(self.app.clone(), Arc::clone(&self.ledger), received).await
     }
 
-    /// What a request that is not shown to be the sender's gets; `None` lets it pass.
-    fn verify(&self, route: &RouteSettings, received: &Received) -> Option<Verdict> {
-        let verifier = route.sender.verifier.as_ref()?;
+    /// Which of the secrets verifies a request, if anything verifies this route; else what a request gets that is not shown
+    /// to be the sender's.
+    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
+    fn verify(&self, route: &RouteSettings, received: &Received) -> Result<Option<usize>, Verdict> {
+        let Some(verifier) = &route.sender.verifier else {
+            return Ok(None);
+        };
         let now = self.ledger.clock().wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
-        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
+        let sent = sent(route, received);
         let (route_name, provider) = (&route.name, route.sender.provider.as_deref().unwrap_or_default());
         match verifier.verify(&sent, now) {
-            Verification::Verified { secret, skew_seconds } => {
+            Verification::Verified { secret, index, skew_seconds } => {
                 self.note_skew(provider, skew_seconds);
                 tracing::debug!(route = %route_name, secret, skew_seconds, "verified");
-                None
+                Ok(Some(index))
             }
             Verification::Stale { secret, skew_seconds } => {
                 self.note_skew(provider, Some(skew_seconds));
@@ -245,13 +252,13 @@ impl Proxy {
                         "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
                     );
                 }
-                Some(Verdict::Stale)
+                Err(Verdict::Stale)
             }
             Verification::Rejected(rejection) => {
                 if let Some(left_out) = self.quiet.permits(route_name, Topic::Refused) {
                     tracing::info!(route = %route_name, %rejection, left_out, "refused");
                 }
-                Some(Verdict::Unverified)
+                Err(Verdict::Unverified)
             }
         }
     }
@@ -259,7 +266,7 @@ impl Proxy {
     /// The id of the event, and the text and the lifetime of its key; neither where the event has no identity.
     #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
     fn identify(&self, route: &RouteSettings, received: &Received) -> Result<(EventKey, Option<EventId>), Verdict> {
-        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
+        let sent = sent(route, received);
         match route.sender.event_id.as_ref().map(|source| source.find(&sent)) {
             Some(Identity::Known(id)) => Ok((Some((id.key_text(), route.confirmed_ttl)), Some(id))),
             Some(Identity::DuplicateHeader(_)) => Err(Verdict::Unverified),
@@ -338,10 +345,20 @@ impl Proxy {
     }
 }
 
-/// The app's answer again, on a route that asks for it and if it was kept.
+/// The request as its sender's profile sees it. What a body decodes to may be as large as a body.
+fn sent<'r>(route: &RouteSettings, received: &'r Received) -> provider::Request<'r> {
+    let target = received.head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    provider::Request::new(&received.head.headers, &received.body)
+        .at(&received.head.method, target)
+        .decoded_up_to(usize::try_from(route.max_body_bytes).unwrap_or(usize::MAX))
+}
+
+/// The app's answer again, on a route that asks for it and if it was kept; else what its sender takes for success, if that is
+/// not 200.
 fn replay(route: &RouteSettings, done: &Done) -> Option<http::Response<Bytes>> {
     match route.duplicate_response {
         DuplicateResponse::Plain => None,
         DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),
     }
+    .or_else(|| route.duplicate_answer.as_ref().map(answer::acknowledgement))
 }

@@ -5,10 +5,12 @@
 mod binary;
 mod duplicates;
 mod framing;
+mod handshakes;
 mod harness;
 mod identity;
 mod limits;
 mod outcomes;
+mod partner;
 mod passing;
 mod paths;
 mod patience;

@@ -16,6 +16,9 @@ use crate::store::Fault;
 /// pauses that grow to two seconds, or four where it keeps failing.
 const STORE_RETRY_SECONDS: u16 = 1;
 
+/// Seconds after which bodies that took all the room have come or gone.
+const CROWD_RETRY_SECONDS: u16 = 5;
+
 /// Characters of a field's name that are repeated: more than any of ours has.
 const MAX_NAME_CHARS: usize = 64;
 
@@ -175,7 +178,12 @@ impl Problem {
             Self::Unauthorized => drop(headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             Self::Store(_) => drop(headers.insert(RETRY_AFTER, STORE_RETRY_SECONDS.into())),
             // What is left of the body must not be taken for the next request.
-            Self::Body { .. } => close(&mut response),
+            Self::Body { status, .. } => {
+                close(&mut response);
+                if *status == StatusCode::SERVICE_UNAVAILABLE {
+                    response.headers_mut().insert(RETRY_AFTER, CROWD_RETRY_SECONDS.into());
+                }
+            }
             _ => {}
         }
         response
@@ -187,6 +195,7 @@ impl From<BodyError> for Problem {
         let code = match &error {
             BodyError::TooLarge { .. } => "body_too_large",
             BodyError::TimedOut { .. } => "body_timeout",
+            BodyError::Crowded => "body_crowded",
             _ => "body_incomplete",
         };
         Self::Body { status: error.status(), code, detail: error.to_string() }

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::server::TlsFiles;
+use crate::chain::Chain;
+use crate::server::{Tls, TlsError, TlsFiles};
 
 use super::faults::Reported;
 use super::item::all;
@@ -26,7 +27,8 @@ pub(super) fn addresses(
     Ok(addresses)
 }
 
-/// `tls = { cert, key }`, if both files can be opened.
+/// `tls = { cert, key }`, if the files can be used together. Nothing is kept of them: the listener reads them itself, again and
+/// again.
 pub(super) fn tls(section: &mut Section<'_>) -> Read<TlsFiles> {
     let Some(mut files) = section.table("tls")? else {
         return Ok(None);
@@ -35,7 +37,19 @@ pub(super) fn tls(section: &mut Section<'_>) -> Read<TlsFiles> {
     let key = files.parse("key", readable);
     let (cert, key) = (files.required("cert", cert), files.required("key", key));
     files.finish(&[]);
-    Ok(Some(TlsFiles { cert: cert?, key: key? }))
+    let (cert, key) = (cert?, key?);
+    Tls::load(&cert, &key).map_err(|error| unusable(section, &error))?;
+    Ok(Some(TlsFiles { cert, key }))
+}
+
+/// What is wrong with a line of a PEM file is not repeated: it may be a line of the key.
+fn unusable(section: &Section<'_>, error: &TlsError) -> Reported {
+    match error {
+        TlsError::Certificate { .. } => section.fault("tls", "its cert is no PEM file"),
+        TlsError::NoCertificate { .. } => section.fault("tls", "its cert holds no certificate"),
+        TlsError::Key { .. } => section.fault("tls", "its key holds no private key in PEM"),
+        TlsError::Unusable(error) => section.fault("tls", format_args!("cannot be used: {}", Chain(error))),
+    }
 }
 
 fn readable(text: &str) -> Result<PathBuf, String> {

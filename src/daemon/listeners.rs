@@ -2,16 +2,24 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Resource, getrlimit};
 
 use super::workers::Workers;
 use crate::api::Api;
+use crate::chain::Chain;
 use crate::config::Config;
-use crate::proxy::Proxy;
-use crate::server::{self, HalfClosed, Limits, ListenError, Listener, Shutdown, Tls, TlsError, TlsFiles};
+use crate::proxy::{self, Proxy};
+use crate::server::{self, BodyBudget, HalfClosed, Limits, ListenError, Listener, Shutdown, Tls, TlsError, TlsFiles};
 
 /// Owner and group may talk to the daemon: the mode is all that guards the socket.
 const SOCKET_MODE: u32 = 0o660;
+
+/// Descriptors of the store, the log, the listeners, the runtime and some callers of the API.
+const RESERVED_DESCRIPTORS: u64 = 64;
+/// Fewer places than this serve nobody, however few descriptors there are.
+const MIN_PLACES: usize = 8;
 
 /// Where a daemon listens. With port 0 in the config these are the ports that the system chose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,49 +43,148 @@ pub enum ListenFault {
     Tls(#[from] TlsError),
 }
 
+/// What listeners share, those included that a reload opens.
+#[derive(Debug, Clone)]
+pub(super) struct Shared {
+    pub(super) certificates: Certificates,
+    /// The memory for all senders' bodies. Callers of the API have their own, which no stranger can spend.
+    bodies: BodyBudget,
+}
+
+impl Shared {
+    pub(super) fn new(config: &Config) -> Self {
+        Self { certificates: Certificates::default(), bodies: BodyBudget::for_bodies_up_to(largest_body(config)) }
+    }
+
+    /// Follows another config. Its certificates were good a moment ago, when it was read.
+    pub(super) fn follow(&self, config: &Config) {
+        self.bodies.fit(largest_body(config));
+        if let Err(error) = self.certificates.reload() {
+            tracing::error!(error = %Chain(&error), "a TLS certificate cannot be used; the old one stays");
+        }
+    }
+}
+
+fn largest_body(config: &Config) -> u64 {
+    config.routes.iter().map(|route| route.max_body_bytes).max().unwrap_or(0)
+}
+
+/// The certificates of all listeners; clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Certificates(Arc<Mutex<Vec<Tls>>>);
+
+impl Certificates {
+    /// Reads the files again, for the handshakes from now on, without waiting until somebody notices that they have
+    /// changed. Where a pair cannot be used the old one stays.
+    ///
+    /// # Errors
+    /// The first of those that cannot be used; the others have been read all the same.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.lock().iter().map(Tls::reload).fold(Ok(()), Result::and)
+    }
+
+    /// A panic elsewhere leaves the list whole.
+    fn lock(&self) -> MutexGuard<'_, Vec<Tls>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bound sockets, with what they encrypt with.
+pub(super) struct Doors {
+    pub(super) listeners: Vec<Listener>,
+    tls: Option<Tls>,
+}
+
+impl Doors {
+    async fn bind(addresses: &[SocketAddr], tls: Option<&TlsFiles>) -> Result<Self, ListenFault> {
+        let tls = tls.map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
+        let mut listeners = Vec::new();
+        for address in addresses {
+            listeners.push(Listener::bind_tcp(&address.to_string(), tls.clone()).await?);
+        }
+        Ok(Self { listeners, tls })
+    }
+
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.listeners.iter().map(Listener::local_address).collect()
+    }
+
+    /// Looks after the certificate for as long as the listeners are there.
+    fn keep_fresh(&mut self, certificates: &Certificates, workers: &mut Workers) {
+        if let Some(tls) = self.tls.take() {
+            certificates.lock().push(tls.clone());
+            workers.start("the watch over a certificate", async move { match server::keep_fresh(tls).await {} });
+        }
+    }
+}
+
 /// Binds every address before it serves on any, so that a start that fails has answered nobody.
 pub(super) async fn serve(
     config: &Config,
     api: &Arc<Api>,
     proxy: &Arc<Proxy>,
+    shared: &Shared,
     shutdown: &Shutdown,
     workers: &mut Workers,
 ) -> Result<Bound, ListenFault> {
-    let mut bound = Bound::default();
-    let mut for_api = bind_all(&config.api.listen, config.api.tls.as_ref()).await?;
-    bound.api = for_api.iter().map(Listener::local_address).collect();
+    let mut for_api = Doors::bind(&config.api.listen, config.api.tls.as_ref()).await?;
+    let mut bound = Bound { api: for_api.addresses(), ..Bound::default() };
     if let Some(path) = &config.api.socket {
-        for_api.push(Listener::bind_unix(path, SOCKET_MODE).await?);
+        for_api.listeners.push(Listener::bind_unix(path, SOCKET_MODE).await?);
         bound.socket = Some(path.clone());
     }
     // Nobody listens for senders where nothing is to be done with what they send.
-    let for_hooks = if config.routes.is_empty() { Vec::new() } else { bind_hooks(config).await? };
-    bound.hooks = for_hooks.iter().map(Listener::local_address).collect();
-    for door in for_api {
+    let for_hooks = if config.routes.is_empty() { None } else { Some(bind_hooks(config).await?) };
+    bound.hooks = for_hooks.as_ref().map_or_else(Vec::new, Doors::addresses);
+    for_api.keep_fresh(&shared.certificates, workers);
+    for door in for_api.listeners {
         tracing::info!(listener = "api", address = door.local_address(), "listening");
         let api = Arc::clone(api);
         let service = move |request| Arc::clone(&api).handle(request);
         listen(server::serve(door, Limits::default(), service, shutdown.clone()), workers);
     }
-    serve_hooks(for_hooks, proxy, shutdown, workers);
+    if let Some(doors) = for_hooks {
+        serve_hooks(doors, proxy, shared, shutdown, workers);
+    }
     Ok(bound)
 }
 
 /// Binds where senders arrive.
-pub(super) async fn bind_hooks(config: &Config) -> Result<Vec<Listener>, ListenFault> {
-    bind_all(&config.hooks.listen, config.hooks.tls.as_ref()).await
+pub(super) async fn bind_hooks(config: &Config) -> Result<Doors, ListenFault> {
+    Doors::bind(&config.hooks.listen, config.hooks.tls.as_ref()).await
 }
 
 /// Serves senders.
-pub(super) fn serve_hooks(doors: Vec<Listener>, proxy: &Arc<Proxy>, shutdown: &Shutdown, workers: &mut Workers) {
-    for door in doors {
+pub(super) fn serve_hooks(
+    mut doors: Doors,
+    proxy: &Arc<Proxy>,
+    shared: &Shared,
+    shutdown: &Shutdown,
+    workers: &mut Workers,
+) {
+    doors.keep_fresh(&shared.certificates, workers);
+    for door in doors.listeners {
         tracing::info!(listener = "hooks", address = door.local_address(), "listening");
         let proxy = Arc::clone(proxy);
         let service = move |request| Arc::clone(&proxy).handle(request);
-        // A sender that has sent its event and closes must not lose it on the last piece of the body.
-        let limits = Limits { half_closed: HalfClosed::Waiting, ..Limits::default() };
+        let limits = Limits {
+            // A sender that has sent its event and closes must not lose it on the last piece of the body.
+            half_closed: HalfClosed::Waiting,
+            bodies: shared.bodies.clone(),
+            stamp: Some(proxy::STAMP),
+            max_connections: places(Limits::default().max_connections),
+            ..Limits::default()
+        };
         listen(server::serve(door, limits, service, shutdown.clone()), workers);
     }
+}
+
+/// How many senders may be connected: half of the descriptors that are not needed elsewhere, since each event may need
+/// another one for its app. Where senders could take the last descriptor, none of their events could be handed over.
+fn places(at_most: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    let shared = limit.map_or(u64::MAX, |limit| limit.saturating_sub(RESERVED_DESCRIPTORS) / 2);
+    at_most.min(usize::try_from(shared).unwrap_or(usize::MAX)).max(MIN_PLACES)
 }
 
 /// A daemon that has lost a listener would call itself ready and hear nobody. When the drain ends it, nobody looks.
@@ -87,13 +194,4 @@ fn listen(serving: impl Future<Output = ()> + Send + 'static, workers: &mut Work
         serving.await;
         name
     });
-}
-
-async fn bind_all(addresses: &[SocketAddr], tls: Option<&TlsFiles>) -> Result<Vec<Listener>, ListenFault> {
-    let tls = tls.map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
-    let mut doors = Vec::new();
-    for address in addresses {
-        doors.push(Listener::bind_tcp(&address.to_string(), tls.clone()).await?);
-    }
-    Ok(doors)
 }

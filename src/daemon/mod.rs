@@ -18,7 +18,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use crate::api::ReloadDoor;
-pub use listeners::{Bound, ListenFault};
+use listeners::Shared;
+pub use listeners::{Bound, Certificates, ListenFault};
 pub use reload::Load;
 
 use crate::api::Api;
@@ -75,6 +76,7 @@ pub struct Daemon {
     config: Config,
     reloads: ReloadDoor,
     bound: Bound,
+    shared: Shared,
     shutdown: Shutdown,
     stopping: CancellationToken,
     /// Tasks that never end by themselves, the listeners among them.
@@ -98,9 +100,11 @@ impl Daemon {
         let api = Arc::new(api);
         let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
+        proxy.prepare().await;
         let mut workers = Workers::default();
         orphans::settle(&ledger, &config.routes).await;
-        let bound = match listeners::serve(&config, &api, &proxy, &shutdown, &mut workers).await {
+        let shared = Shared::new(&config);
+        let bound = match listeners::serve(&config, &api, &proxy, &shared, &shutdown, &mut workers).await {
             Ok(bound) => bound,
             Err(fault) => {
                 // The listener's fault is the one to tell; the store has logged its own.
@@ -117,7 +121,7 @@ impl Daemon {
         note_loaded(&ledger, &metrics);
         tracing::info!("ready");
         let drain = Arc::new(Mutex::new(config.shutdown.drain));
-        Ok(Self { ledger, metrics, api, proxy, config, reloads, bound, shutdown, stopping, workers, drain })
+        Ok(Self { ledger, metrics, api, proxy, config, reloads, bound, shared, shutdown, stopping, workers, drain })
     }
 
     /// Lets the config be loaded anew, from where `load` says.
@@ -133,6 +137,7 @@ impl Daemon {
                 proxy: Arc::clone(&self.proxy),
                 metrics: Arc::clone(&self.metrics),
                 drain: Arc::clone(&self.drain),
+                shared: self.shared.clone(),
                 shutdown: self.shutdown.clone(),
             };
             self.workers.start("the reload", reloader.run(calls));
@@ -150,6 +155,13 @@ impl Daemon {
     #[must_use]
     pub fn bound(&self) -> &Bound {
         &self.bound
+    }
+
+    /// The certificates of its listeners, for whoever is told that they have changed. That they have is noticed anyway,
+    /// within seconds.
+    #[must_use]
+    pub fn certificates(&self) -> &Certificates {
+        &self.shared.certificates
     }
 
     /// The ledger, for tests that look behind the scenes.

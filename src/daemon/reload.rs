@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::listeners::Shared;
 use super::workers::Workers;
 use super::{listeners, namespaces};
 use crate::api::{Api, ReloadCall, ReloadOutcome, ReloadRefused, Reloaded};
@@ -18,7 +19,7 @@ use crate::config::{Config, ConfigFaults};
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use crate::proxy::Proxy;
-use crate::server::{Listener, Shutdown};
+use crate::server::Shutdown;
 
 /// Faults that are logged one by one; who asked for the reload is told all of them.
 const MAX_LOGGED_FAULTS: usize = 20;
@@ -41,6 +42,7 @@ pub(super) struct Reloader {
     pub(super) proxy: Arc<Proxy>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) drain: Drain,
+    pub(super) shared: Shared,
     pub(super) shutdown: Shutdown,
 }
 
@@ -81,11 +83,13 @@ impl Reloader {
         if !self.hears_senders && !config.routes.is_empty() {
             let doors = listeners::bind_hooks(&config).await;
             let doors = doors.map_err(|fault| refused([Chain(&fault).to_string().as_str()].into_iter()))?;
-            addresses.extend(doors.iter().map(Listener::local_address));
-            listeners::serve_hooks(doors, &self.proxy, &self.shutdown, opened);
+            addresses = doors.addresses();
+            listeners::serve_hooks(doors, &self.proxy, &self.shared, &self.shutdown, opened);
             self.hears_senders = true;
         }
-        Ok(self.put(config, addresses))
+        let reloaded = self.put(config, addresses);
+        self.proxy.prepare().await;
+        Ok(reloaded)
     }
 
     /// Puts a config that holds into the place of the one before.
@@ -93,6 +97,7 @@ impl Reloader {
         self.ledger.replace_settings(namespaces(&config));
         self.proxy.replace_routes(&config.hooks, config.routes.clone());
         self.api.replace_settings(config.api.clone());
+        self.shared.follow(&config);
         *self.drain.lock().unwrap_or_else(PoisonError::into_inner) = config.shutdown.drain;
         super::note_loaded(&self.ledger, &self.metrics);
         let warnings = config.warnings.iter().map(ToString::to_string).collect();

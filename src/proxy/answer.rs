@@ -12,9 +12,11 @@ use super::handshake::Greeting;
 use super::headers::strip_hop_by_hop;
 use super::verdict::Verdict;
 use crate::provider::Acknowledgement;
-use crate::server::{Response, ResponseBody, close};
+use crate::server::{BodyError, Response, ResponseBody, close};
 
 pub(super) const OUTCOME: HeaderName = HeaderName::from_static("onced-outcome");
+/// What the transport's own refusals carry on the listener for senders.
+pub const STAMP: (HeaderName, HeaderValue) = (OUTCOME, HeaderValue::from_static("failed"));
 const APP_STATUS: HeaderName = HeaderName::from_static("onced-app-status");
 
 /// Seconds until a retry is likely to find us or the app in another state.
@@ -28,27 +30,25 @@ pub(super) fn response(verdict: Verdict) -> Response {
         Verdict::Answered(answer) => relayed(answer),
         Verdict::Unrouted => text(StatusCode::NOT_FOUND, "no route has this path\n"),
         Verdict::Method => method(),
-        Verdict::Body(error) => {
-            let mut response = text(error.status(), "the body could not be read\n");
-            close(&mut response);
-            response
-        }
-        Verdict::Unverified => text(StatusCode::UNAUTHORIZED, "the signature could not be verified\n"),
-        Verdict::Stale => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the timestamp is out of tolerance\n"),
+        Verdict::Climbing => last(text(StatusCode::BAD_REQUEST, "the path leaves its route\n")),
+        Verdict::Body(BodyError::Crowded) => last(retry(RETRY_SECONDS, "there is no room for the body now\n")),
+        Verdict::Body(error) => last(text(error.status(), "the body could not be read\n")),
+        Verdict::Unverified => last(text(StatusCode::UNAUTHORIZED, "the signature could not be verified\n")),
+        Verdict::Stale => last(retry(RETRY_SECONDS, "the timestamp is out of tolerance\n")),
         Verdict::NoId => text(StatusCode::UNPROCESSABLE_ENTITY, "the event has no id\n"),
         Verdict::Handshake(greeting) => greet(greeting),
         Verdict::Duplicate { replay: Some(answer) } => relayed(answer),
         Verdict::Duplicate { replay: None } => text(StatusCode::OK, "handled before\n"),
         Verdict::InProgress { expires_in } => {
             let seconds = expires_in.as_secs().clamp(1, MAX_RETRY_SECONDS).min(RETRY_SECONDS);
-            retry(StatusCode::SERVICE_UNAVAILABLE, seconds, "an attempt at this event is under way\n")
+            retry(seconds, "an attempt at this event is under way\n")
         }
-        Verdict::Late => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the app is still at this event\n"),
-        Verdict::StoreDown => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "try again later\n"),
-        Verdict::Crowded => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "too many events are under way\n"),
-        Verdict::Broken => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "try again later\n"),
+        Verdict::Late => retry(RETRY_SECONDS, "the app is still at this event\n"),
+        Verdict::StoreDown => retry(RETRY_SECONDS, "try again later\n"),
+        Verdict::Crowded => retry(RETRY_SECONDS, "too many events are under way\n"),
+        Verdict::Broken => retry(RETRY_SECONDS, "try again later\n"),
         Verdict::Dangerous(status) => {
-            let mut response = retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the app refused this event\n");
+            let mut response = retry(RETRY_SECONDS, "the app refused this event\n");
             response.headers_mut().insert(APP_STATUS, HeaderValue::from(status.as_u16()));
             response
         }
@@ -101,9 +101,17 @@ fn text(status: StatusCode, text: &'static str) -> Response {
     response
 }
 
-fn retry(status: StatusCode, seconds: u64, body: &'static str) -> Response {
-    let mut response = text(status, body);
+/// Our own trouble.
+fn retry(seconds: u64, body: &'static str) -> Response {
+    let mut response = text(StatusCode::SERVICE_UNAVAILABLE, body);
     response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    response
+}
+
+/// Ends the connection: what a stranger has sent beyond its request (or what its Content-Length did not cover) is never
+/// taken for another one.
+fn last(mut response: Response) -> Response {
+    close(&mut response);
     response
 }
 

@@ -37,6 +37,12 @@ impl App {
         Self { pool, metrics }
     }
 
+    pub(super) async fn prepare_tls(&self) {
+        if let Err(error) = self.pool.prepare_tls().await {
+            tracing::error!(error = %Chain(&error), "apps behind https cannot be reached");
+        }
+    }
+
     /// Hands the request over, once, and says what it came to.
     pub(super) async fn send(&self, route: &RouteSettings, request: Request<Bytes>) -> Verdict {
         let Ok(target) = Target::from_uri(request.uri()) else {

@@ -15,6 +15,7 @@ use tokio::time::timeout_at;
 use super::app;
 use super::attempt::{RECEIVED_AT, VERIFIED};
 use super::headers::towards_app;
+use super::quiet::Topic;
 use super::settings::RouteSettings;
 use super::table::Match;
 use super::verdict::Verdict;
@@ -91,7 +92,10 @@ impl Proxy {
             },
             HandshakeReply::Pass => self.pass(found, received, secret.is_some()).await,
             HandshakeReply::Refused => {
-                tracing::info!(route = %found.route.name, "refused: a handshake without the route's verify_token");
+                let route = &found.route.name;
+                if let Some(left_out) = self.quiet.permits(route, Topic::Refused) {
+                    tracing::info!(%route, left_out, "refused: a handshake without the route's verify_token");
+                }
                 Verdict::Unverified
             }
         }

@@ -16,6 +16,7 @@ mod dead_letter;
 mod handshake;
 mod headers;
 mod kept;
+mod quiet;
 mod settings;
 mod signing;
 mod table;
@@ -32,6 +33,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+pub use answer::STAMP;
 pub use settings::{
     DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, KeepFailures, Network,
     NetworkError, OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings,
@@ -50,7 +52,8 @@ use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
 use kept::KeptAnswer;
-use table::{MAX_ATTEMPTS, Match, Table};
+use quiet::{Quiet, Topic};
+use table::{Found, MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
 
 /// The largest reply of an app that is relayed. Senders read a few hundred bytes.
@@ -70,6 +73,7 @@ pub struct Proxy {
     app: App,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
+    quiet: Quiet,
 }
 
 /// What a reload changes.
@@ -113,6 +117,15 @@ impl Proxy {
             })),
             over_tls: hooks.tls.is_some(),
             attempts: TaskTracker::new(),
+            quiet: Quiet::default(),
+        }
+    }
+
+    /// Reads what TLS towards apps needs, if an app is behind it. What fails is told and tried again when an event comes:
+    /// the other apps can be reached all the same.
+    pub async fn prepare(&self) {
+        if self.routing().table.routes().any(|route| route.forward_to.is_https()) {
+            self.app.prepare_tls().await;
         }
     }
 
@@ -132,8 +145,9 @@ impl Proxy {
         let path = request.head.uri.path().to_owned();
         let routing = self.routing();
         let (route, verdict) = match routing.table.find(&path) {
-            None => (String::new(), Verdict::Unrouted),
-            Some(found) => {
+            Found::Nothing => (String::new(), Verdict::Unrouted),
+            Found::Climbing => (String::new(), Verdict::Climbing),
+            Found::Route(found) => {
                 let trusted_proxies = &routing.trusted_proxies;
                 (found.route.name.to_string(), self.serve(&found, trusted_proxies, request).await)
             }
@@ -160,7 +174,7 @@ impl Proxy {
         let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
             Ok(body) => body,
             Err(error) => {
-                note_unread(route, &error);
+                self.note_unread(route, &error);
                 return Verdict::Body(error);
             }
         };
@@ -177,7 +191,9 @@ impl Proxy {
         let event = Event { route: Arc::clone(route), key, event_id, uri };
         // Before the claim: an event that is refused here holds nothing up.
         let Ok(place) = Arc::clone(found.places).try_acquire_owned() else {
-            tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, "too many attempts are under way");
+            if let Some(left_out) = self.quiet.permits(&route.name, Topic::Crowded) {
+                tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, left_out, "too many attempts are under way");
+            }
             return self.turn_away(event, received).await;
         };
         self.pursue(event, received, place).await
@@ -247,14 +263,18 @@ impl Proxy {
             Verification::Stale { secret, skew_seconds } => {
                 self.note_skew(provider, Some(skew_seconds));
                 self.ledger.clock().senders().stale(provider, skew_seconds);
-                tracing::warn!(
-                    route = %route_name, secret, skew_seconds,
-                    "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
-                );
+                if let Some(left_out) = self.quiet.permits(route_name, Topic::Stale) {
+                    tracing::warn!(
+                        route = %route_name, secret, skew_seconds, left_out,
+                        "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
+                    );
+                }
                 Err(Verdict::Stale)
             }
             Verification::Rejected(rejection) => {
-                tracing::info!(route = %route_name, %rejection, "refused");
+                if let Some(left_out) = self.quiet.permits(route_name, Topic::Refused) {
+                    tracing::info!(route = %route_name, %rejection, left_out, "refused");
+                }
                 Err(Verdict::Unverified)
             }
         }
@@ -281,6 +301,17 @@ impl Proxy {
     fn count_unguarded(&self, route: &RouteSettings) {
         let labels = ByReason { namespace: route.namespace.to_string(), reason: NO_EVENT_ID };
         self.metrics.degraded.get_or_create(&labels).inc();
+    }
+
+    /// The two lengths tell a sender that miscounts from a line that broke.
+    fn note_unread(&self, route: &RouteSettings, error: &BodyError) {
+        let Some(left_out) = self.quiet.permits(&route.name, Topic::Unread) else { return };
+        let (expected, got) = match error {
+            BodyError::Incomplete { expected, got } | BodyError::TimedOut { expected, got } => (*expected, Some(*got)),
+            BodyError::TooLarge { .. } | BodyError::Malformed(_) | BodyError::Crowded => (None, None),
+        };
+        let error = Chain(error);
+        tracing::info!(route = %route.name, expected, got, %error, left_out, "a body could not be read");
     }
 
     fn note_skew(&self, provider: &str, skew_seconds: Option<i64>) {
@@ -347,13 +378,4 @@ fn replay(route: &RouteSettings, done: &Done) -> Option<http::Response<Bytes>> {
         DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),
     }
     .or_else(|| route.duplicate_answer.as_ref().map(answer::acknowledgement))
-}
-
-/// The two lengths tell a sender that miscounts from a line that broke.
-fn note_unread(route: &RouteSettings, error: &BodyError) {
-    let (expected, got) = match error {
-        BodyError::Incomplete { expected, got } | BodyError::TimedOut { expected, got } => (*expected, Some(*got)),
-        BodyError::TooLarge { .. } | BodyError::Malformed(_) => (None, None),
-    };
-    tracing::info!(route = %route.name, expected, got, error = %Chain(error), "a body could not be read");
 }

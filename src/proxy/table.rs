@@ -1,4 +1,4 @@
-//! Which route a path belongs to: the exact one, else the longest prefix. Paths are compared as they arrived.
+//! Which route a path belongs to: the exact one, else the longest prefix. Paths are compared as they arrived, byte by byte.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +24,17 @@ pub(super) struct Table {
 struct Route {
     settings: Arc<RouteSettings>,
     places: Arc<Semaphore>,
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Found<'a> {
+    /// To this route.
+    Route(Match<'a>),
+    /// Out of the part of the app that its route stands for, or may lead there for some app.
+    Climbing,
+    /// Nowhere.
+    Nothing,
 }
 
 /// A route, and what of the path goes on to its app.
@@ -55,20 +66,28 @@ impl Table {
         Self { exact, prefixes }
     }
 
-    fn places_of(&self, name: &str) -> Option<Arc<Semaphore>> {
-        let routes = self.exact.values().chain(self.prefixes.iter().map(|(_, route)| route));
-        routes.filter(|route| &*route.settings.name == name).map(|route| Arc::clone(&route.places)).next()
+    pub(super) fn routes(&self) -> impl Iterator<Item = &RouteSettings> {
+        self.all().map(|route| &*route.settings)
     }
 
-    pub(super) fn find<'a>(&'a self, path: &'a str) -> Option<Match<'a>> {
+    fn all(&self) -> impl Iterator<Item = &Route> {
+        self.exact.values().chain(self.prefixes.iter().map(|(_, route)| route))
+    }
+
+    fn places_of(&self, name: &str) -> Option<Arc<Semaphore>> {
+        self.all().filter(|route| &*route.settings.name == name).map(|route| Arc::clone(&route.places)).next()
+    }
+
+    pub(super) fn find<'a>(&'a self, path: &'a str) -> Found<'a> {
         if let Some(route) = self.exact.get(path) {
-            return Some(route.matched(""));
+            return Found::Route(route.matched(""));
         }
-        let fits = |(prefix, route): &'a (Box<str>, Route)| {
-            let suffix = path.strip_prefix(&**prefix)?;
-            (!climbs(suffix)).then(|| route.matched(suffix))
-        };
-        self.prefixes.iter().find_map(fits)
+        let fits = |(prefix, route): &'a (Box<str>, Route)| Some((route, path.strip_prefix(&**prefix)?));
+        match self.prefixes.iter().find_map(fits) {
+            Some((_, suffix)) if climbs(suffix) => Found::Climbing,
+            Some((route, suffix)) => Found::Route(route.matched(suffix)),
+            None => Found::Nothing,
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use crate::store::Fault;
 pub(super) enum Verdict {
     /// No route has this path.
     Unrouted,
+    /// The path would leave the part of the app that its route stands for.
+    Climbing,
     /// The route takes POST alone.
     Method,
     /// The body could not be read.
@@ -71,6 +73,7 @@ impl Verdict {
             Self::Answered(answer) => Some(answer.status()),
             Self::Dangerous(status) | Self::Redirected(status) => Some(*status),
             Self::Unrouted
+            | Self::Climbing
             | Self::Method
             | Self::Handshake(_)
             | Self::Body(_)
@@ -98,7 +101,8 @@ impl Verdict {
             Self::InProgress { .. } | Self::Late => "in_progress",
             Self::StoreDown => "degraded",
             Self::Answered(_) | Self::Dangerous(_) => "forwarded",
-            Self::Method
+            Self::Climbing
+            | Self::Method
             | Self::Body(_)
             | Self::NoId
             | Self::Redirected(_)

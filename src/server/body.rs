@@ -5,6 +5,7 @@
 //! either too short for a large body on a slow line or too long for a sender that has gone.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +14,9 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
 
-use super::gathered::Gathered;
+use super::budget::BodyBudget;
+use super::gathered::{Bounds, Gathered};
+use super::seat::Seat;
 
 /// The length of every window but the first: long enough that a lost packet's retransmission does not decide.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -67,6 +70,10 @@ pub enum BodyError {
     /// Its chunks cannot be parsed.
     #[error("the body's chunks are malformed")]
     Malformed(#[source] hyper::Error),
+    /// All bodies together take what memory there is for them, or its connection was wanted for somebody quicker. It is
+    /// our own trouble: the sender should come again.
+    #[error("there is no room for the body now")]
+    Crowded,
 }
 
 impl BodyError {
@@ -76,46 +83,69 @@ impl BodyError {
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TimedOut { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Incomplete { .. } | Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Crowded => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
 
 /// A body still on the wire.
 #[derive(Debug)]
-pub struct RequestBody(Incoming);
+pub struct RequestBody {
+    incoming: Incoming,
+    budget: BodyBudget,
+    seat: Arc<Seat>,
+}
 
 impl RequestBody {
-    pub(super) fn new(incoming: Incoming) -> Self {
-        Self(incoming)
+    pub(super) fn new(incoming: Incoming, budget: &BodyBudget, seat: &Arc<Seat>) -> Self {
+        if incoming.is_end_stream() {
+            seat.works();
+        } else {
+            seat.begins_body();
+        }
+        Self { incoming, budget: budget.clone(), seat: Arc::clone(seat) }
     }
 
     /// Reads all of it. If the sender waits for `100 Continue`, this is what sends it; a body refused for its
-    /// announced length is therefore never sent by such a sender.
+    /// announced length is therefore never sent by such a sender. The bytes hold their share of the memory for bodies
+    /// until their last copy is dropped.
     pub async fn read(mut self, limits: &BodyLimits) -> Result<Bytes, BodyError> {
-        let expected = self.0.size_hint().exact();
+        let expected = self.incoming.size_hint().exact();
         let too_large = BodyError::TooLarge { limit_bytes: limits.max_bytes };
         if expected.is_some_and(|bytes| bytes > limits.max_bytes) {
             return Err(too_large);
         }
+        let bounds = Bounds { expected, max: limits.max_bytes };
         let mut gathered = Gathered::None;
+        let mut share = self.budget.share();
         let mut pace = Pace::start(limits);
-        while !self.0.is_end_stream() {
+        while !self.incoming.is_end_stream() {
             let Some(piece) = self.next(&mut pace, expected, gathered.len_bytes()).await? else {
                 break;
             };
             if gathered.len_bytes() + piece.len() as u64 > limits.max_bytes {
                 return Err(too_large);
             }
-            gathered.push(piece, expected);
+            self.seat.has_of_body(gathered.len_bytes() + piece.len() as u64);
+            share.grow(gathered.room_with(&piece, bounds), &self.seat).await.map_err(|_| BodyError::Crowded)?;
+            gathered.push(piece, bounds);
+            if !self.incoming.is_end_stream() {
+                share.goes_on(&self.seat);
+            }
         }
-        Ok(gathered.into_bytes())
+        Ok(share.hold(gathered.into_bytes()))
     }
 
     /// The next piece of data; trailers count as an empty one. None at the end.
     async fn next(&mut self, pace: &mut Pace, expected: Option<u64>, got: u64) -> Result<Option<Bytes>, BodyError> {
         loop {
-            // Polls the body first and registers no timer when a piece is there.
-            match timeout_at(pace.window_end, self.0.frame()).await {
+            // Polls the body first and registers neither a timer nor a waiter when a piece is there.
+            let piece = tokio::select! {
+                biased;
+                piece = timeout_at(pace.window_end, self.incoming.frame()) => piece,
+                () = self.seat.told_to_give_up() => return Err(BodyError::Crowded),
+            };
+            match piece {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(frame))) => return Ok(Some(frame.into_data().unwrap_or_default())),
                 Ok(Some(Err(error))) => return Err(broken(error, expected, got)),
@@ -123,6 +153,13 @@ impl RequestBody {
                 Err(_) => return Err(BodyError::TimedOut { expected, got }),
             }
         }
+    }
+}
+
+/// From here on the peer is not waited for, whether the body was read or not.
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.seat.works();
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -14,11 +15,11 @@ use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio::time::{sleep, timeout};
 
 use super::listener::Arrival;
 use super::request::Peer;
+use super::seat::{Phase, Seat, Seated};
 use super::stream::Stream;
 use super::{HalfClosed, Limits, Request, RequestBody, Response, Shutdown, framing};
 
@@ -27,6 +28,10 @@ use super::{HalfClosed, Limits, Request, RequestBody, Response, Shutdown, framin
 /// nginx does the same under the name of `lingering_close`, for up to 30 s; two are several round trips, and the place
 /// is wanted.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// How long a connection that was told to go may take for what it still has to write or, at a stop, for the rest of a head
+/// that has begun: several round trips. A head that is not here by then may never come, and nothing was promised for it.
+const LEAVE: Duration = Duration::from_secs(1);
 
 /// What the connections of one listener have in common.
 pub(super) struct Protocol {
@@ -51,35 +56,33 @@ impl Protocol {
 
     /// Serves one connection to its end. Nothing is returned: its failures are the peer's, and only the debug log
     /// wants them.
-    pub(super) async fn converse<S, F>(&self, arrival: Arrival, service: S)
+    pub(super) async fn converse<S, F>(&self, arrival: Arrival, seated: Seated, service: S)
     where
         S: Fn(Request) -> F,
         F: Future<Output = Response>,
     {
         let _counted = self.shutdown.count();
-        // A token of its own: each poll of the parent would take one lock that all connections share.
-        let stop = self.shutdown.stop.child_token();
-        let peer = arrival.peer();
+        let (peer, seat) = (arrival.peer(), &seated.seat);
         let opened = tokio::select! {
-            opened = arrival.open(&self.limits) => opened,
-            () = stop.cancelled() => return,
+            opened = arrival.open(Arc::clone(seat), &self.limits) => opened,
+            () = seat.leave.cancelled() => return,
         };
         match opened {
-            Ok(stream) => self.exchange(stream, peer, service, stop).await,
+            Ok(stream) => self.exchange(stream, peer, service, seat).await,
             Err(error) => tracing::debug!(?peer, %error, "connection not opened"),
         }
     }
 
-    async fn exchange<S, F>(&self, stream: Stream, peer: Peer, service: S, stop: CancellationToken)
+    async fn exchange<S, F>(&self, stream: Stream, peer: Peer, service: S, seat: &Arc<Seat>)
     where
         S: Fn(Request) -> F,
         F: Future<Output = Response>,
     {
-        let service = service_fn(move |request| answer(&service, peer, request));
+        let service = service_fn(move |request| self.answer(&service, peer, seat, request));
         let mut connection = self.builder.serve_connection(TokioIo::new(stream), service);
         let by_itself = tokio::select! {
             biased; // the stop first, so that an answer which is ready with it already says `Connection: close`
-            () = stop.cancelled() => None,
+            () = seat.leave.cancelled() => None,
             outcome = &mut connection => Some(outcome),
         };
         let outcome = match by_itself {
@@ -90,15 +93,46 @@ impl Protocol {
                     biased;
                     outcome = &mut connection => outcome,
                     () = self.shutdown.cut.cancelled() => return,
+                    () = nothing_more_comes(seat) => return,
                 }
             }
         };
         if !is_answered(peer, outcome) {
             return;
         }
+        seat.rests();
         tokio::select! {
             () = linger(connection.into_parts().io.into_inner()) => {}
-            () = stop.cancelled() => {}
+            () = seat.leave.cancelled() => {}
+        }
+    }
+
+    /// Hands a well-framed request to the service, without a task or an allocation of its own.
+    fn answer<S, F>(
+        &self,
+        service: &S,
+        peer: Peer,
+        seat: &Arc<Seat>,
+        request: hyper::Request<Incoming>,
+    ) -> impl Future<Output = Result<Response, Infallible>> + use<S, F>
+    where
+        S: Fn(Request) -> F,
+        F: Future<Output = Response>,
+    {
+        let (head, body) = request.into_parts();
+        let body = RequestBody::new(body, &self.limits.bodies, seat);
+        let answering = match framing::check(&head, seat.had_fragment()) {
+            Ok(()) => Ok(service(Request { head, body, peer })),
+            Err(refusal) => Err(refusal.answer(self.limits.stamp.as_ref())),
+        };
+        let seat = Arc::clone(seat);
+        async move {
+            let mut response = match answering {
+                Ok(response) => response.await,
+                Err(refusal) => refusal,
+            };
+            response.body_mut().goes_out_on(seat);
+            Ok(response)
         }
     }
 }
@@ -111,24 +145,16 @@ fn is_answered(peer: Peer, outcome: hyper::Result<()>) -> bool {
     error.is_parse()
 }
 
-/// Hands a well-framed request to the service, without a task or an allocation of its own.
-fn answer<S, F>(
-    service: &S,
-    peer: Peer,
-    request: hyper::Request<Incoming>,
-) -> impl Future<Output = Result<Response, Infallible>> + use<S, F>
-where
-    S: Fn(Request) -> F,
-    F: Future<Output = Response>,
-{
-    let (head, body) = request.into_parts();
-    let admitted = framing::check(&head);
-    let answering = admitted.map(|()| service(Request { head, body: RequestBody::new(body), peer }));
-    async move {
-        Ok(match answering {
-            Ok(response) => response.await,
-            Err(refusal) => refusal.answer(),
-        })
+/// Ends when a connection that was told to go has no request in hand, and none will come in time; never, if it has one or
+/// is still writing an answer: such a connection ends by itself.
+async fn nothing_more_comes(seat: &Seat) {
+    if seat.phase() == (Phase::Leaving { idle: false }) {
+        return;
+    }
+    sleep(LEAVE).await;
+    match seat.phase() {
+        Phase::Head(_) | Phase::Leaving { .. } => {}
+        Phase::Idle(_) | Phase::Body(..) | Phase::Busy => std::future::pending().await,
     }
 }
 

@@ -1,16 +1,21 @@
 //! Joins the pieces of a body. One piece is passed on as it came, without a copy: nearly every webhook is one.
 
-use bytes::{Bytes, BytesMut};
-
-/// What is set aside at most before the bytes are there. A length announced is a promise, and room for promises would
-/// let a stranger reserve memory by headers alone.
-const MAX_RESERVE_BYTES: usize = 64 * 1024;
+use bytes::Bytes;
 
 /// The pieces so far.
 pub(super) enum Gathered {
     None,
     One(Bytes),
-    Many(BytesMut),
+    Many(Vec<u8>),
+}
+
+/// How long a body will be, as far as anybody has said.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// The announced length.
+    pub(super) expected: Option<u64>,
+    /// The longest that is taken.
+    pub(super) max: u64,
 }
 
 impl Gathered {
@@ -23,19 +28,34 @@ impl Gathered {
         length as u64
     }
 
-    /// Adds a piece; `expected_bytes` is the announced length, if any.
-    pub(super) fn push(&mut self, piece: Bytes, expected_bytes: Option<u64>) {
+    /// What will be allocated once this piece is added. It doubles, so that joining costs little, but never beyond the
+    /// length that was announced or is allowed. A length announced is a promise: it bounds, and reserves nothing.
+    pub(super) fn room_with(&self, piece: &Bytes, bounds: Bounds) -> u64 {
+        let needed = self.len_bytes() + piece.len() as u64;
+        match self {
+            Self::None => needed,
+            Self::Many(pieces) if pieces.capacity() as u64 >= needed => pieces.capacity() as u64,
+            Self::One(_) | Self::Many(_) => {
+                (2 * needed).min(bounds.expected.unwrap_or(bounds.max)).min(bounds.max).max(needed)
+            }
+        }
+    }
+
+    /// Adds a piece, within the room that [`room_with`](Self::room_with) has told.
+    pub(super) fn push(&mut self, piece: Bytes, bounds: Bounds) {
+        let room = usize::try_from(self.room_with(&piece, bounds)).unwrap_or(usize::MAX);
         match self {
             Self::None => *self = Self::One(piece),
             Self::One(first) => {
-                let announced = expected_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
-                let here = first.len() + piece.len();
-                let mut pieces = BytesMut::with_capacity(announced.min(MAX_RESERVE_BYTES).max(here));
+                let mut pieces = Vec::with_capacity(room);
                 pieces.extend_from_slice(first);
                 pieces.extend_from_slice(&piece);
                 *self = Self::Many(pieces);
             }
-            Self::Many(pieces) => pieces.extend_from_slice(&piece),
+            Self::Many(pieces) => {
+                pieces.reserve_exact(room - pieces.len());
+                pieces.extend_from_slice(&piece);
+            }
         }
     }
 
@@ -43,7 +63,7 @@ impl Gathered {
         match self {
             Self::None => Bytes::new(),
             Self::One(piece) => piece,
-            Self::Many(pieces) => pieces.freeze(),
+            Self::Many(pieces) => pieces.into(),
         }
     }
 }
@@ -56,7 +76,7 @@ mod tests {
     fn one_piece_is_passed_on_without_a_copy() {
         let piece = Bytes::from(vec![7; 100]);
         let mut gathered = Gathered::None;
-        gathered.push(piece.clone(), Some(100));
+        gathered.push(piece.clone(), Bounds { expected: Some(100), max: 100 });
         assert_eq!(gathered.into_bytes().as_ptr(), piece.as_ptr());
     }
 
@@ -65,10 +85,32 @@ mod tests {
         for announced in [None, Some(0), Some(6), Some(u64::MAX)] {
             let mut gathered = Gathered::None;
             for piece in ["ab", "cd", "ef"] {
-                gathered.push(Bytes::from_static(piece.as_bytes()), announced);
+                gathered.push(Bytes::from_static(piece.as_bytes()), Bounds { expected: announced, max: 6 });
             }
             assert_eq!(gathered.len_bytes(), 6);
             assert_eq!(gathered.into_bytes(), "abcdef");
+        }
+    }
+
+    #[test]
+    fn the_room_doubles_up_to_what_is_announced_or_allowed() {
+        for (expected, max, rooms) in [
+            (None, 1_000, [100, 400, 400, 400]),
+            (None, 300, [100, 300, 300, 300]),
+            (Some(400), 1_000, [100, 400, 400, 400]),
+            (Some(u64::MAX), 1_000, [100, 400, 400, 400]),
+        ] {
+            let bounds = Bounds { expected, max };
+            let mut gathered = Gathered::None;
+            let pieces = usize::try_from(max.min(expected.unwrap_or(400)).min(400) / 100).unwrap_or(0);
+            for room in rooms.into_iter().take(pieces) {
+                let piece = Bytes::from(vec![7; 100]);
+                assert_eq!(gathered.room_with(&piece, bounds), room, "{bounds:?}");
+                gathered.push(piece, bounds);
+                if let Gathered::Many(pieces) = &gathered {
+                    assert_eq!(pieces.capacity() as u64, room, "{bounds:?}");
+                }
+            }
         }
     }
 }

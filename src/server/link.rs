@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
-use super::gathered::Gathered;
+use super::gathered::{Bounds, Gathered};
 
 /// The largest reply head taken, as large as the largest request head.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -132,7 +132,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Wire<I> {
 }
 
 async fn read(mut body: Incoming, status: StatusCode, max_bytes: u64) -> Result<Bytes, Failure> {
-    let expected = body.size_hint().exact();
+    let bounds = Bounds { expected: body.size_hint().exact(), max: max_bytes };
     let mut gathered = Gathered::None;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Failure::Lost { status: Some(status), cause: Lost::from(error) })?;
@@ -140,7 +140,7 @@ async fn read(mut body: Incoming, status: StatusCode, max_bytes: u64) -> Result<
         if gathered.len_bytes() + piece.len() as u64 > max_bytes {
             return Err(Failure::TooLong { status });
         }
-        gathered.push(piece, expected);
+        gathered.push(piece, bounds);
     }
     Ok(gathered.into_bytes())
 }

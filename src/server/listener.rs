@@ -3,10 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::time::timeout;
 
+use super::seat::Seat;
 use super::stream::{Carrier, Stream};
 use super::unix::{self, SocketFile};
 use super::{Limits, Peer, Tls};
@@ -115,20 +117,20 @@ impl Arrival {
     }
 
     /// Makes it ready for HTTP; with TLS this is the handshake, so it runs in the connection's own task.
-    pub(super) async fn open(self, limits: &Limits) -> io::Result<Stream> {
+    pub(super) async fn open(self, seat: Arc<Seat>, limits: &Limits) -> io::Result<Stream> {
         let carrier = match self {
             Self::Unix(stream) => Carrier::Unix(stream),
             Self::Tcp { stream, tls, .. } => {
                 stream.set_nodelay(true)?; // an answer is one write: waiting to fill a packet only costs time
                 match tls {
                     None => Carrier::Tcp(stream),
-                    Some(Tls(acceptor)) => {
-                        let session = timeout(limits.handshake_timeout, acceptor.accept(stream)).await??;
+                    Some(tls) => {
+                        let session = timeout(limits.handshake_timeout, tls.acceptor().accept(stream)).await??;
                         Carrier::Tls(Box::new(session))
                     }
                 }
             }
         };
-        Ok(Stream::new(carrier, limits.write_stall))
+        Ok(Stream::new(carrier, seat, limits.write_stall))
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -15,15 +16,24 @@ use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
 use http_body_util::Full;
 use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 
 use super::link::{Failure, Link, Lost};
+use super::socket::Socket;
 use super::target::{Scheme, Target};
+use super::trust::{self, TrustError};
+
+/// What `localhost` means to an app that listens on it.
+const LOOPBACKS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 /// How connections are made and kept.
 #[derive(Debug, Clone)]
 pub struct PoolSettings {
-    /// For finding the address and connecting. The apps are near: 5 s are one lost SYN and its two repeats.
+    /// For finding the address and connecting, the TLS handshake included. The apps are near: 5 s are one lost SYN and its
+    /// two repeats.
     pub connect_timeout: Duration,
     /// How long an unused connection is kept. Node.js closes after 5 s, the shortest of the common servers; keeping
     /// for less makes it rare that a request meets a connection about to close.
@@ -76,9 +86,16 @@ pub enum SendError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unreached {
-    /// The target wants TLS.
-    #[error("https targets are not supported yet")]
-    Https,
+    /// The target wants TLS, and there is nothing to check its certificate against.
+    #[error("no certificate of an app can be checked")]
+    Trust(#[from] TrustError),
+    /// The target wants TLS, and its host is neither a name nor an address that a certificate could have.
+    #[error("the host cannot stand in a certificate")]
+    Name(#[source] InvalidDnsNameError),
+    /// The TLS handshake failed, mostly over the certificate: from an authority that this machine does not know, for
+    /// another name, or out of date.
+    #[error("the TLS handshake failed")]
+    Tls(#[source] io::Error),
     /// Neither refused nor accepted in time.
     #[error("connecting took too long")]
     TimedOut,
@@ -90,7 +107,7 @@ pub enum Unreached {
     Closed,
 }
 
-type Idle = HashMap<Target, Vec<(Link<TcpStream>, Instant)>>;
+type Idle = HashMap<Target, Vec<(Link<Socket>, Instant)>>;
 
 /// Connections by target; see the module. Clones share them.
 #[derive(Clone)]
@@ -98,6 +115,8 @@ pub struct Pool {
     settings: PoolSettings,
     /// Each with the time at which it was last used, the latest last.
     idle: Arc<Mutex<Idle>>,
+    /// There from the first target that wants TLS on.
+    tls: Arc<OnceCell<TlsConnector>>,
 }
 
 impl fmt::Debug for Pool {
@@ -109,7 +128,13 @@ impl fmt::Debug for Pool {
 impl Pool {
     /// An empty pool.
     pub fn new(settings: PoolSettings) -> Self {
-        Self { settings, idle: Arc::default() }
+        Self { settings, idle: Arc::default(), tls: Arc::default() }
+    }
+
+    /// Reads the machine's root certificates, so that the first request to a target with TLS need not; a failure is tried
+    /// again by each.
+    pub async fn prepare_tls(&self) -> Result<(), TrustError> {
+        self.tls.get_or_try_init(trust::connector).await.map(|_| ())
     }
 
     /// Sends one request and reads the whole reply, both by `deadline`. The request's target is cut to path and query;
@@ -135,7 +160,7 @@ impl Pool {
     /// One exchange; the connection is kept only if the exchange left nothing behind on it.
     async fn exchange(
         &self,
-        mut link: Link<TcpStream>,
+        mut link: Link<Socket>,
         target: &Target,
         request: Request<Full<Bytes>>,
         deadline: Instant,
@@ -147,16 +172,32 @@ impl Pool {
         Ok(reply)
     }
 
-    async fn connect(&self, target: &Target, deadline: Instant) -> Result<Link<TcpStream>, Unreached> {
-        match target.scheme() {
-            Scheme::Http => {}
-            Scheme::Https => return Err(Unreached::Https),
-        }
+    async fn connect(&self, target: &Target, deadline: Instant) -> Result<Link<Socket>, Unreached> {
         let patience = deadline.min(Instant::now() + self.settings.connect_timeout);
-        let connected = timeout_at(patience, TcpStream::connect(target.address())).await;
-        let socket = connected.map_err(|_| Unreached::TimedOut)?.map_err(Unreached::Connect)?;
+        let opened = timeout_at(patience, self.open(target)).await;
+        Link::open(opened.map_err(|_| Unreached::TimedOut)??).await.map_err(|_| Unreached::Closed)
+    }
+
+    async fn open(&self, target: &Target) -> Result<Socket, Unreached> {
+        let socket = match target.address() {
+            // Some machines know it as one of the two, and apps listen on either: both are this machine.
+            ("localhost", port) => {
+                TcpStream::connect(&LOOPBACKS.map(|loopback| SocketAddr::new(loopback, port))[..]).await
+            }
+            address => TcpStream::connect(address).await,
+        };
+        let socket = socket.map_err(Unreached::Connect)?;
         socket.set_nodelay(true).map_err(Unreached::Connect)?;
-        Link::open(socket).await.map_err(|_| Unreached::Closed)
+        match target.scheme() {
+            Scheme::Http => Ok(Socket::Plain(socket)),
+            Scheme::Https => {
+                let (host, _) = target.address();
+                let name = ServerName::try_from(host.to_owned()).map_err(Unreached::Name)?;
+                let connector = self.tls.get_or_try_init(trust::connector).await?;
+                let session = connector.connect(name, socket).await.map_err(Unreached::Tls)?;
+                Ok(Socket::Tls(Box::new(session)))
+            }
+        }
     }
 
     fn told(&self, failure: Failure) -> SendError {
@@ -170,7 +211,7 @@ impl Pool {
     }
 
     /// The kept connection used last, since it is the likeliest to be open still.
-    fn take(&self, target: &Target) -> Option<Link<TcpStream>> {
+    fn take(&self, target: &Target) -> Option<Link<Socket>> {
         let mut idle = lock(&self.idle);
         let kept = idle.get_mut(target)?;
         while let Some((mut link, used)) = kept.pop() {
@@ -181,7 +222,7 @@ impl Pool {
         None
     }
 
-    fn keep(&self, target: &Target, link: Link<TcpStream>) {
+    fn keep(&self, target: &Target, link: Link<Socket>) {
         let mut idle = lock(&self.idle);
         if idle.is_empty() {
             tokio::spawn(reap(Arc::downgrade(&self.idle), self.settings.idle_timeout));

@@ -6,12 +6,15 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONNECTION;
 use hyper::body::{Body, Frame, SizeHint};
+
+use super::seat::Seat;
 
 /// An answer as a handler gives it.
 pub type Response = http::Response<ResponseBody>;
@@ -26,6 +29,8 @@ pub fn close(response: &mut Response) {
 pub struct ResponseBody {
     bytes: Bytes,
     receipt: Option<Receipt>,
+    /// The connection that it goes out on, which is idle once this is dropped.
+    seat: Option<Arc<Seat>>,
 }
 
 type Receipt = Box<dyn FnOnce() + Send>;
@@ -41,13 +46,18 @@ impl ResponseBody {
     /// block. A body that never goes out (an empty one, or one to a HEAD) counts as not taken. What the connection took
     /// may still be lost on the way: a receipt saves the common case and is no proof of arrival.
     pub fn with_receipt(bytes: impl Into<Bytes>, on_unwritten: impl FnOnce() + Send + 'static) -> Self {
-        Self { bytes: bytes.into(), receipt: Some(Box::new(on_unwritten)) }
+        Self { bytes: bytes.into(), receipt: Some(Box::new(on_unwritten)), seat: None }
+    }
+
+    /// Lets the connection rest when the answer has been taken.
+    pub(super) fn goes_out_on(&mut self, seat: Arc<Seat>) {
+        self.seat = Some(seat);
     }
 }
 
 impl From<Bytes> for ResponseBody {
     fn from(bytes: Bytes) -> Self {
-        Self { bytes, receipt: None }
+        Self { bytes, receipt: None, seat: None }
     }
 }
 
@@ -73,6 +83,9 @@ impl Drop for ResponseBody {
     fn drop(&mut self) {
         if let Some(on_unwritten) = self.receipt.take() {
             on_unwritten();
+        }
+        if let Some(seat) = &self.seat {
+            seat.rests();
         }
     }
 }

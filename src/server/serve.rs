@@ -9,11 +9,15 @@ use tokio::time::{Instant, sleep};
 
 use super::connection::Protocol;
 use super::listener::Arrival;
+use super::seat::Roster;
 use super::{Limits, Listener, Request, Response, Shutdown};
 
 /// The pause after an error that is not the peer's, mostly a lack of descriptors: the next try would fail at once, and
 /// a tenth of a second is enough for connections to end and too short for a sender to notice.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long one who was asked to leave may take before the next one is; most take microseconds.
+const LEAVE: Duration = Duration::from_millis(5);
 
 /// How often the loop's troubles are logged at most.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(10);
@@ -36,11 +40,10 @@ where
             () = shutdown.begun() => return,
             arrived = door.next() => arrived,
         };
+        // A token of its own: each poll of the parent would take one lock that all connections share.
+        let seated = door.roster.seat(place, shutdown.stop.child_token());
         let (protocol, service) = (Arc::clone(&protocol), service.clone());
-        shutdown.tasks.spawn(async move {
-            let _place = place;
-            protocol.converse(arrival, service).await;
-        });
+        shutdown.tasks.spawn(async move { protocol.converse(arrival, seated, service).await });
     }
 }
 
@@ -48,30 +51,47 @@ where
 struct Door {
     listener: Listener,
     places: Arc<Semaphore>,
+    roster: Arc<Roster>,
     last_complaint: Option<Instant>,
 }
 
 impl Door {
     fn new(listener: Listener, places: usize) -> Self {
         let places = Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)));
-        Self { listener, places, last_complaint: None }
+        Self { listener, places, roster: Arc::default(), last_complaint: None }
     }
 
-    /// The next connection with its place. The place comes first: whoever finds none waits in the kernel's backlog,
-    /// where it costs us nothing.
+    /// The next connection with its place. It comes before its place is looked for, so that nobody has to leave while
+    /// nobody comes; the ones behind it wait in the kernel's backlog, where they cost us nothing.
     async fn next(&mut self) -> (OwnedSemaphorePermit, Arrival) {
-        if self.places.available_permits() == 0 {
-            self.complain("all connections taken, the next ones wait", None);
-        }
-        let place = Arc::clone(&self.places).acquire_owned().await.expect("nobody closes the semaphore");
         loop {
             match self.listener.accept().await {
-                Ok(arrival) => return (place, arrival),
+                Ok(arrival) => return (self.place().await, arrival),
                 Err(error) if is_the_peers(&error) => {}
                 Err(error) => {
                     self.complain("accepting a connection failed", Some(error));
-                    sleep(PAUSE).await;
+                    // Descriptors are the usual lack, and an idle connection has one.
+                    let pause = if self.roster.make_room() { LEAVE } else { PAUSE };
+                    sleep(pause).await;
                 }
+            }
+        }
+    }
+
+    /// A place, somebody else's if need be.
+    async fn place(&mut self) -> OwnedSemaphorePermit {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return place;
+        }
+        let freed = Arc::clone(&self.places).acquire_owned();
+        tokio::pin!(freed);
+        loop {
+            if !self.roster.make_room() {
+                self.complain("all connections are taken and at work, the next ones wait", None);
+            }
+            tokio::select! {
+                place = &mut freed => return place.expect("nobody closes the semaphore"),
+                () = sleep(LEAVE) => {}
             }
         }
     }

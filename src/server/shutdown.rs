@@ -51,8 +51,8 @@ impl Shutdown {
         Self::default()
     }
 
-    /// Stops accepting and closes idle connections at once. Requests in flight, half-sent ones too, are finished, and
-    /// their answers carry `Connection: close`.
+    /// Stops accepting and closes idle connections at once. Requests in flight, those with half a body too, are finished,
+    /// and their answers carry `Connection: close`. A head that has begun has a second for the rest of it.
     pub fn begin(&self) {
         self.stop.cancel();
     }

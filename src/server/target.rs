@@ -10,7 +10,7 @@ use http::uri::Scheme as UriScheme;
 pub enum Scheme {
     /// Plain HTTP/1.1.
     Http,
-    /// HTTP over TLS; the pool does not speak it yet and says so.
+    /// HTTP/1.1 over TLS.
     Https,
 }
 

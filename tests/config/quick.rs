@@ -69,7 +69,7 @@ fn faults_of_a_quick_route_name_the_flags() {
             nowhere,
             "https://a\\",
             vec![
-                "command line: --forward: must be an http URL, such as http://127.0.0.1:3000/webhooks",
+                "command line: --forward: must be an http or https URL, such as http://127.0.0.1:3000/webhooks",
                 known,
                 "command line: --secret-file: cannot be read: No such file or directory (os error 2)",
             ],

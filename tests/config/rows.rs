@@ -9,6 +9,26 @@ secrets = [{ env = "S" }]
 forward_to = "http://a"
 "#;
 
+/// `tls = { … }` with these two of the tests' own files, and more.
+macro_rules! tls {
+    ($before:literal, $cert:literal, $key:literal, $more:literal) => {
+        concat!(
+            $before,
+            "tls = { cert = \"",
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/server/",
+            $cert,
+            "\", key = \"",
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/server/",
+            $key,
+            "\"",
+            $more,
+            " }"
+        )
+    };
+}
+
 /// Text, and the one fault in it.
 pub(super) const ALONE: &[(&str, &str)] = &[
     // Syntax, kinds and unknown keys.
@@ -22,10 +42,7 @@ pub(super) const ALONE: &[(&str, &str)] = &[
     ("\n[apis]", "2: apis: is unknown; known here: store, api, defaults, namespace, provider, route, hooks, shutdown"),
     ("\"a b\" = 1", "1: \"a b\": is unknown"),
     ("[shutdown]\ndrian = \"1s\"", "2: shutdown.drian: is unknown; known here: drain"),
-    (
-        "[api]\ntls = { cert = \"/dev/null\", key = \"/dev/null\", ca = 1 }",
-        "2: api.tls.ca: is unknown; known here: cert, key",
-    ),
+    (tls!("[api]\n", "certificate.pem", "key.pem", ", ca = 1"), "2: api.tls.ca: is unknown; known here: cert, key"),
     // Later versions.
     ("[history]\nkeep = \"7d\"", "1: history: is not yet available in this version"),
     // [provider.…]: the reader's own words, at the line that it stumbles over.
@@ -60,7 +77,7 @@ pub(super) const ALONE: &[(&str, &str)] = &[
     ("[api]\nlisten = [\n\"127.0.0.1:1\",\n\"127.0.0.1\"]", "4: api.listen[1]: must be an address and a port"),
     ("[api]\nlisten = \"0.0.0.0:8601\"", "2: api.listen: reaches beyond loopback, which needs [[api.token]] and tls"),
     (
-        "[api]\nlisten = \"[::]:1\"\ntls = { cert = \"/dev/null\", key = \"/dev/null\" }",
+        tls!("[api]\nlisten = \"[::]:1\"\n", "certificate.pem", "key.pem", ""),
         "2: api.listen: reaches beyond loopback, which needs [[api.token]]",
     ),
     (
@@ -74,6 +91,13 @@ pub(super) const ALONE: &[(&str, &str)] = &[
     ),
     ("[api]\ntls = { cert = \"/nowhere/a\", key = \"/dev/null\" }", "2: api.tls.cert: cannot be read: No such file"),
     ("[hooks]\ntls = { cert = \"/dev/null\" }", "2: hooks.tls.key: is required"),
+    (tls!("[hooks]\n", "key.pem", "key.pem", ""), "2: hooks.tls: its cert holds no certificate"),
+    (tls!("\n[api]\n", "certificate.pem", "certificate.pem", ""), "3: api.tls: its key holds no private key in PEM"),
+    (tls!("[hooks]\n", "main.rs", "key.pem", ""), "2: hooks.tls: its cert holds no certificate"),
+    (
+        tls!("[hooks]\n", "certificate.pem", "other-key.pem", ""),
+        "2: hooks.tls: cannot be used: keys may not be consistent",
+    ),
     ("[[api.token]]\nname = \"a\"\nenv = \"T\"", "1: api.token[0].scopes: is required"),
     ("[[api.token]]\nenv = \"T\"\nscopes = \"claim\"", "1: api.token[0].name: is required"),
     ("[[api.token]]\nname = \"\"\nenv = \"T\"\nscopes = \"claim\"", "2: api.token[0].name: must be 1 to 64 bytes"),
@@ -246,7 +270,6 @@ pub(super) const REPLACED: &[(usize, &str, &str)] = &[
          { env = \"S\" }, { env = \"S\" }, { env = \"S\" }, { env = \"S\" }]",
         "5: route[0].secrets: must be at most 16",
     ),
-    (6, "forward_to = \"https://a\"", "6: route[0].forward_to: https is not yet available in this version"),
-    (6, "forward_to = \"a:3000\"", "6: route[0].forward_to: must be an http URL"),
+    (6, "forward_to = \"a:3000\"", "6: route[0].forward_to: must be an http or https URL"),
     (6, "forward_to = \"http://a/?b\"", "6: route[0].forward_to: must have no user, query or fragment"),
 ];

@@ -21,8 +21,8 @@ fn with_all_options() -> String {
 /// The directory stands in for both `/etc/onced` and the unit's credentials.
 fn with_files(directory: &TempDir) -> Environment {
     for (name, text) in [
-        ("tls.crt", "a certificate"),
-        ("tls.key", "a key"),
+        ("tls.crt", include_str!("../server/certificate.pem")),
+        ("tls.key", include_str!("../server/key.pem")),
         ("billing-token", "0123456789012345678901\n"),
         ("stripe-whsec", "whsec_1\n"),
         ("whatsapp-app-secret", "one\n"),

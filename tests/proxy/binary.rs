@@ -22,11 +22,20 @@ pub(crate) struct Place {
 impl Place {
     /// With one GitHub route, its secret in a file.
     pub(crate) fn new(app: &App, secret: &str, more: &str) -> Self {
-        Self::with_store(app, secret, more, None)
+        Self::with_route(secret, &route("github", app, more))
     }
 
-    /// The same with the store in this directory.
+    /// With this route, whose secret is put into a file.
+    pub(crate) fn with_route(secret: &str, route: &str) -> Self {
+        Self::of(secret, route, None)
+    }
+
+    /// The same as `new`, with the store in this directory.
     pub(crate) fn with_store(app: &App, secret: &str, more: &str, store: Option<&Path>) -> Self {
+        Self::of(secret, &route("github", app, more), store)
+    }
+
+    fn of(secret: &str, route: &str, store: Option<&Path>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         // The newline is everybody's habit.
@@ -36,7 +45,7 @@ impl Place {
         let text = format!(
             "[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\nloopback = \"operate\"\n[hooks]\nlisten = \"127.0.0.1:0\"\n[store]\ndir = \"{}\"\n{}",
             store.unwrap_or(&path("store")).display(),
-            route("github", app, more).replace(&inline, &file)
+            route.replace(&inline, &file)
         );
         std::fs::write(path("onced.toml"), text).unwrap();
         Self { config: path("onced.toml"), _dir: dir }
@@ -45,18 +54,22 @@ impl Place {
 
 /// `onced serve`, ready.
 pub(crate) struct Process {
-    child: Child,
+    pub(crate) child: Child,
     api: String,
-    hooks: String,
+    pub(crate) hooks: String,
     log: Option<JoinHandle<String>>,
 }
 
 impl Process {
     pub(crate) fn start(config: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_onced"))
+        Self::start_in(config, Command::new(env!("CARGO_BIN_EXE_onced")).env_clear())
+    }
+
+    /// With this command, which has its environment and may have something in front of the program.
+    pub(crate) fn start_in(config: &Path, command: &mut Command) -> Self {
+        let mut child = command
             .args(["serve", "--config"])
             .arg(config)
-            .env_clear()
             .env("ONCED_LOG", "debug")
             .stderr(Stdio::piped())
             .spawn()
@@ -98,7 +111,7 @@ impl Process {
         reader.answer().await
     }
 
-    async fn text(&self, path: &str) -> String {
+    pub(crate) async fn text(&self, path: &str) -> String {
         String::from_utf8(self.get(path).await.body).unwrap()
     }
 
@@ -230,7 +243,7 @@ async fn nothing_of_a_request_a_secret_or_an_answer_is_in_the_log_or_in_the_metr
     sender.0.shutdown().await.unwrap();
     assert_eq!(sender.answer().await.status(), 400);
 
-    let metrics = String::from_utf8(process.get("/metrics").await.body).unwrap();
+    let metrics = process.text("/metrics").await;
     assert!(metrics.contains("onced_hooks_total{route=\"github\",outcome=\"duplicate\"} 1"), "{metrics}");
     let log = process.stop();
     for said in ["verified", "refused", "a hand-over came to no whole answer", "a body could not be read", "stopped"] {

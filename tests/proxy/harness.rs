@@ -243,7 +243,7 @@ impl App {
         Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap())
     }
 
-    fn on(listener: TcpListener) -> Self {
+    pub(crate) fn on(listener: TcpListener) -> Self {
         let address = listener.local_addr().unwrap().to_string();
         let (tell, hits) = mpsc::unbounded_channel();
         let (ended, ends) = mpsc::unbounded_channel();

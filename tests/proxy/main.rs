@@ -4,19 +4,23 @@
 
 mod binary;
 mod duplicates;
+mod framing;
 mod handshakes;
 mod harness;
 mod identity;
 mod killed;
 mod letters;
+mod limits;
 mod outcomes;
 mod partner;
 mod passing;
+mod paths;
 mod patience;
 mod pool;
 mod reloading;
 mod replies;
 mod targets;
+mod tls;
 #[path = "../binary/tools.rs"]
 #[allow(dead_code, reason = "it is the toolbox of the tests of the binary, and only the small disk is needed here")]
 mod tools;

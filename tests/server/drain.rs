@@ -69,6 +69,29 @@ async fn idle_connections_close_at_once_whether_they_have_spoken_or_not() {
     kept.assert_closed().await;
 }
 
+/// Half a head held up a stop for as long as the drain lasts.
+#[tokio::test(start_paused = true)]
+async fn half_a_head_has_a_second_more_and_is_answered_if_it_ends_by_then() {
+    for (rest, finished) in [(None, ""), (Some("ost: a\r\n\r\n"), "HTTP/1.1 200 OK")] {
+        let (server, _heads) = announced().await;
+        let (mut fresh, mut kept) = (server.connect().await, server.connect().await);
+        kept.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        kept.answer().await;
+        fresh.send("GET / HTTP/1.1\r\nH").await;
+        // What was sent before it on another connection has been read by now.
+        kept.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        kept.answer().await;
+        let began = Instant::now();
+        server.shutdown.begin();
+        if let Some(rest) = rest {
+            fresh.send(rest).await;
+        }
+        assert_eq!(server.shutdown.drain(far()).await, Drained { finished: 2, cut: 0 });
+        assert!(began.elapsed() <= Duration::from_secs(1), "{:?}", began.elapsed());
+        assert!(fresh.read_to_end().await.0.starts_with(finished));
+    }
+}
+
 #[tokio::test]
 async fn a_request_in_flight_is_answered_after_the_stop() {
     let (seen, mut heads) = mpsc::unbounded_channel();

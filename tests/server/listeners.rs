@@ -1,25 +1,18 @@
-//! Sockets: files and their permissions, TLS, and the number of places.
+//! Sockets: files and their permissions, and a lack of descriptors.
 
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request as HttpRequest;
-use onced::server::{CallError, Endpoint, Limits, ListenError, Listener, Peer, Request, Response, Tls, TlsError, call};
+use onced::server::{CallError, Endpoint, Limits, ListenError, Listener, Peer, Request, Response, call};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-use crate::harness::{Raw, Server, far, ok};
+use crate::harness::{Server, far, ok};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -126,80 +119,6 @@ async fn a_call_to_nobody_names_the_endpoint() {
 async fn a_call_over_tcp_is_answered() {
     let server = Server::start(ok).await;
     assert_eq!(call(&Endpoint::Tcp(server.address), get("/")).await.unwrap().body(), "ok");
-}
-
-#[tokio::test]
-async fn a_connection_beyond_the_last_place_waits_for_one() {
-    let count = Arc::new(AtomicUsize::new(0));
-    let limits = Limits { max_connections: 1, ..Limits::default() };
-    let server = Server::with_limits(limits, move |_| {
-        let number = count.fetch_add(1, Ordering::SeqCst) + 1;
-        async move { Response::new(number.to_string().into_bytes().into()) }
-    })
-    .await;
-    let mut first = server.connect().await;
-    first.send(GET).await;
-    assert_eq!(first.answer().await.body(), "1");
-    let mut second = server.connect().await;
-    second.send(GET).await;
-    for number in 2..20 {
-        first.send(GET).await;
-        assert_eq!(first.answer().await.body(), number.to_string());
-    }
-    drop(first);
-    assert_eq!(second.answer().await.body(), "20");
-}
-
-/// A self-signed certificate for `localhost`, made for these tests and used nowhere else.
-fn tls_file(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server").join(name)
-}
-
-async fn tls_server() -> Server {
-    let tls = Tls::load(&tls_file("certificate.pem"), &tls_file("key.pem")).unwrap();
-    Server::on(Listener::bind_tcp("127.0.0.1:0", Some(tls)).await.unwrap(), Limits::default(), ok)
-}
-
-fn tls_client() -> TlsConnector {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(tls_file("certificate.pem")).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    TlsConnector::from(Arc::new(config))
-}
-
-/// Those who connect and say nothing must not keep others from their handshake.
-#[tokio::test]
-async fn tls_is_served_while_other_handshakes_stand_still() {
-    let server = tls_server().await;
-    let _silent = [server.connect().await, server.connect().await];
-    let socket = TcpStream::connect(&server.address).await.unwrap();
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut client = Raw(tls_client().connect(name, socket).await.unwrap());
-    client.send(GET).await;
-    assert_eq!(client.answer().await.body(), "ok");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_handshake_that_stands_still_is_given_up() {
-    let server = tls_server().await;
-    let mut silent = server.connect().await;
-    let began = tokio::time::Instant::now();
-    silent.assert_closed().await;
-    assert_eq!(began.elapsed(), Duration::from_secs(10));
-}
-
-#[tokio::test]
-async fn a_certificate_or_key_that_cannot_be_used_says_which() {
-    let (certificate, key) = (tls_file("certificate.pem"), tls_file("key.pem"));
-    let missing = Path::new("/nonexistent.pem");
-    assert!(matches!(Tls::load(missing, &key), Err(TlsError::Certificate { .. })));
-    assert!(matches!(Tls::load(&certificate, missing), Err(TlsError::Key { .. })));
-    assert!(matches!(Tls::load(&key, &key), Err(TlsError::NoCertificate { .. })));
-    assert!(matches!(Tls::load(&certificate, &certificate), Err(TlsError::Key { .. })));
 }
 
 /// The limit is the process's, so this test runs itself again in a process of its own.

@@ -4,8 +4,10 @@
 
 mod answers;
 mod bodies;
+mod crowds;
 mod drain;
 mod framing;
 mod harness;
 mod listeners;
 mod pool;
+mod tls;

@@ -89,17 +89,14 @@ impl PublicUrl {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ForwardToError {
     /// Nothing that could be connected to.
-    #[error("must be an http URL, such as http://127.0.0.1:3000/webhooks")]
+    #[error("must be an http or https URL, such as http://127.0.0.1:3000/webhooks")]
     Shape,
-    /// TLS towards apps.
-    #[error("https is not yet available in this version")]
-    Https,
     /// The sender's query is appended as it came, and a password has no place in a config.
     #[error("must have no user, query or fragment")]
     Parts,
 }
 
-/// The address of an app: an absolute `http` URI with a host and a path, and nothing else.
+/// The address of an app: an absolute `http` or `https` URI with a host and a path, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardTo(Uri);
 
@@ -110,10 +107,8 @@ impl ForwardTo {
     /// When it is no such URL.
     pub fn parse(text: &str) -> Result<Self, ForwardToError> {
         let uri: Uri = text.parse().map_err(|_| ForwardToError::Shape)?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => return Err(ForwardToError::Https),
-            _ => return Err(ForwardToError::Shape),
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err(ForwardToError::Shape);
         }
         if !is_bare(text, &uri) {
             return Err(ForwardToError::Parts);
@@ -128,6 +123,12 @@ impl ForwardTo {
     #[must_use]
     pub fn uri(&self) -> &Uri {
         &self.0
+    }
+
+    /// Whether the app is reached through TLS.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        self.0.scheme_str() == Some("https")
     }
 
     /// The path, at least `/`.
@@ -181,12 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn an_app_is_an_http_url_and_nothing_more() {
+    fn an_app_is_an_http_or_https_url_and_nothing_more() {
         for (text, error) in [
             ("http://127.0.0.1:3000/webhooks/stripe", None),
             ("http://app.internal", None),
             ("http://[::1]:3000/", None),
-            ("https://app.internal/", Some(ForwardToError::Https)),
+            ("https://app.internal/", None),
+            ("HTTPS://app.internal:8443/in", None),
             ("ftp://app.internal/", Some(ForwardToError::Shape)),
             ("/hook", Some(ForwardToError::Shape)),
             ("127.0.0.1:3000", Some(ForwardToError::Shape)),

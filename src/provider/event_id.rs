@@ -1,51 +1,62 @@
 //! Which event a request is about, and what key its claim gets.
 
-use super::form::{Field, field};
-use super::header::{Sole, sole};
-use super::pointer::Place;
-use super::{Header, HeaderNameError, Pointer, PointerError, Request};
+use super::batch::{Array, Items};
+use super::id_part::IdPartKeys;
+use super::sought::Sought;
+use super::{Header, IdPart, IdPartError, MissingId, Place, PointerError, Request};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::fmt;
 
 /// The longest key of a claim, in bytes. Claims are not known here, so the number is; where a route is put together, it is
 /// held against theirs.
 pub const MAX_KEY_BYTES: usize = 512;
 
+/// The parts that an id may be made of. Senders need five; each is another walk through the body.
+pub const MAX_ID_PARTS: usize = 16;
+
 /// Keys that begin like this are made here. A sender's id that begins so is treated as one that cannot stand for itself;
 /// hence no sender can spell the key of another id.
 const MADE_HERE: &str = "onced:";
 
-/// Where a sender keeps the id: `{ header = "…" }`, `{ pointer = "/id" }`, `{ form = "…" }`, or
-/// `{ form = "payload", pointer = "/trigger_id" }` for JSON inside a form field.
+/// Where a sender keeps the id: one [`IdPart`], several (`{ parts = [ … ] }`), or the items of an array in the body
+/// (`{ batch = "/items", item = [ … ] }`, where `batch = ""` is the whole body and places are relative to an item).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Keys")]
 pub enum EventIdSource {
-    /// The value of a header.
-    Header(Header),
-    /// A place in a JSON body.
-    Pointer(Pointer),
-    /// A field of a form, or a place in the JSON that the field holds.
-    Form {
-        /// The field's name, decoded.
-        field: String,
-        /// The place in it.
-        pointer: Option<Pointer>,
+    /// The id is the text of one place.
+    One(IdPart),
+    /// The id is made of several texts; each must be there.
+    Parts(Vec<IdPart>),
+    /// The request holds several events, and its id is made of all of theirs, in order. One alone would stand for the
+    /// others, which may come again in another company.
+    Batch {
+        /// The array.
+        array: Array,
+        /// What an item's id is made of.
+        item: Vec<IdPart>,
     },
 }
 
-/// The keys do not name one place.
+/// The keys do not say where an id is.
 #[derive(Debug, thiserror::Error)]
 pub enum EventIdSourceError {
     /// None, or a combination that means nothing.
-    #[error("an event id needs header, pointer, form, or form with pointer")]
+    #[error("an event id needs header, pointer, form, form with pointer, query, parts, or batch with item")]
     Combination,
-    /// A header name that is none.
+    /// No part, or more than [`MAX_ID_PARTS`].
+    #[error("an event id has 1 to {MAX_ID_PARTS} parts")]
+    Parts,
+    /// An item has no headers of its own.
+    #[error("what identifies an item must be a pointer, relative to the item")]
+    ItemPlace,
+    /// A part that is none.
     #[error(transparent)]
-    Header(#[from] HeaderNameError),
-    /// A pointer that is none.
+    Part(#[from] IdPartError),
+    /// The pointer to the array is none.
     #[error(transparent)]
-    Pointer(#[from] PointerError),
+    Batch(#[from] PointerError),
 }
 
 /// [`EventIdSource`] as it is written.
@@ -55,6 +66,10 @@ struct Keys {
     header: Option<String>,
     pointer: Option<String>,
     form: Option<String>,
+    query: Option<String>,
+    parts: Option<Vec<IdPart>>,
+    batch: Option<String>,
+    item: Option<Vec<IdPart>>,
 }
 
 /// What was found where the id should be.
@@ -68,83 +83,145 @@ pub enum Identity {
     DuplicateHeader(Header),
 }
 
-/// Why there is no id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum MissingId {
-    /// No such header, field or key; or the way to it leads through something that is no object.
-    #[error("the event id is absent")]
-    Absent,
-    /// There, but empty or blank.
-    #[error("the event id is empty")]
-    Empty,
-    /// There, but null, true, false, an array or an object.
-    #[error("the event id is neither text nor a number")]
-    NotAnId,
-    /// A JSON key or form field on the way occurs twice.
-    #[error("the event id is ambiguous: its key occurs twice")]
-    Ambiguous,
-    /// The body cannot be read as JSON up to the id.
-    #[error("the body is not JSON")]
-    NotJson,
-    /// A JSON string with half a surrogate pair, which is no text.
-    #[error("the event id is not valid text")]
-    NotText,
-}
-
 /// A sender's id as bytes, never empty and never blank.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EventId(Vec<u8>);
 
 impl EventIdSource {
+    /// An id that is made of several texts.
+    ///
+    /// # Errors
+    /// Without parts, or with too many.
+    pub fn of_parts(parts: Vec<IdPart>) -> Result<Self, EventIdSourceError> {
+        Ok(Self::Parts(bounded(parts)?))
+    }
+
+    /// An id that is made of those of all items of an array.
+    ///
+    /// # Errors
+    /// When the array cannot be pointed at like this, or an item's places are none, too many, or outside of it.
+    pub fn of_batch(array: String, item: Vec<IdPart>) -> Result<Self, EventIdSourceError> {
+        if !item.iter().all(|part| matches!(part, IdPart::Text(Place::Pointer(_)))) {
+            return Err(EventIdSourceError::ItemPlace);
+        }
+        Ok(Self::Batch { array: Array::try_from(array)?, item: bounded(item)? })
+    }
+
     /// Finds the id of a request.
     ///
-    /// Of a JSON string the id is its characters with escapes resolved; of a number, its digits as they stand, so that
-    /// none is rounded and 1000, 1e3 and 1000.0 are three ids. The string "1000" and the number 1000 are one id: within
-    /// one field, senders change between them to spare JavaScript its rounding, and mean the same event.
+    /// The string "1000" and the number 1000 are one id: within one field, senders change between them to spare
+    /// JavaScript its rounding, and mean the same event.
     pub fn find(&self, request: &Request<'_>) -> Identity {
+        let body = match self.reads_body().then(|| request.readable_body()) {
+            Some(Ok(body)) => body,
+            Some(Err(_)) => return Identity::Missing(MissingId::NotUnpacked),
+            None => Cow::Borrowed(request.body),
+        };
         match self {
-            Self::Header(header) => match sole(request.headers, header) {
-                Sole::Absent => Identity::Missing(MissingId::Absent),
-                Sole::Once(value) => EventId::known(value),
-                Sole::Repeated => Identity::DuplicateHeader(header.clone()),
+            Self::One(part) => match part.read(request, &body) {
+                Sought::Text(text) => Identity::Known(EventId(text.into_owned())),
+                Sought::Missing(reason) => Identity::Missing(reason),
+                Sought::DuplicateHeader(header) => Identity::DuplicateHeader(header),
             },
-            Self::Pointer(pointer) => in_json(request.body, pointer),
-            Self::Form { field: name, pointer } => match (field(request.body, name), pointer) {
-                (Field::Absent, _) => Identity::Missing(MissingId::Absent),
-                (Field::Repeated, _) => Identity::Missing(MissingId::Ambiguous),
-                (Field::Once(value), None) => EventId::known(&value),
-                (Field::Once(value), Some(pointer)) => in_json(&value, pointer),
-            },
+            Self::Parts(parts) => joined(request, &body, parts).map_or_else(|none| none, EventId::known),
+            Self::Batch { array, item } => {
+                of_items(request, &body, array, item).map_or_else(|none| none, EventId::known)
+            }
         }
+    }
+
+    /// The texts that are read, those relative to an item included.
+    pub fn parts(&self) -> &[IdPart] {
+        match self {
+            Self::One(part) => std::slice::from_ref(part),
+            Self::Parts(parts) | Self::Batch { item: parts, .. } => parts,
+        }
+    }
+
+    /// Whether a request holds several events.
+    pub fn is_batch(&self) -> bool {
+        match self {
+            Self::Batch { .. } => true,
+            Self::One(_) | Self::Parts(_) => false,
+        }
+    }
+
+    fn reads_body(&self) -> bool {
+        self.parts().iter().any(IdPart::is_in_body)
     }
 }
 
-fn in_json(document: &[u8], pointer: &Pointer) -> Identity {
-    let literal = match pointer.follow(document) {
-        Place::Text(literal) => literal,
-        Place::Absent => return Identity::Missing(MissingId::Absent),
-        Place::Ambiguous => return Identity::Missing(MissingId::Ambiguous),
-        Place::NotJson => return Identity::Missing(MissingId::NotJson),
+fn bounded(parts: Vec<IdPart>) -> Result<Vec<IdPart>, EventIdSourceError> {
+    if (1..=MAX_ID_PARTS).contains(&parts.len()) { Ok(parts) } else { Err(EventIdSourceError::Parts) }
+}
+
+/// Several texts as one: a list of strings, written like JSON. A quotation mark inside of a text is escaped, so that two
+/// different lists never look alike, whatever their texts hold; bytes that are no text stay as they are.
+fn joined(request: &Request<'_>, body: &[u8], parts: &[IdPart]) -> Result<Vec<u8>, Identity> {
+    let mut list = List::new();
+    for part in parts {
+        match part.read(request, body) {
+            Sought::Text(text) => list.text(&text),
+            Sought::Missing(reason) => return Err(Identity::Missing(reason)),
+            Sought::DuplicateHeader(header) => return Err(Identity::DuplicateHeader(header)),
+        }
+    }
+    Ok(list.close())
+}
+
+/// The ids of all items as one. Where one has none, the request has none: its other items would stand for it.
+fn of_items(request: &Request<'_>, body: &[u8], array: &Array, item: &[IdPart]) -> Result<Vec<u8>, Identity> {
+    let elements = match array.items(body) {
+        Items::Found(elements) if elements.is_empty() => return Err(Identity::Missing(MissingId::Empty)),
+        Items::Found(elements) => elements,
+        Items::Missing(reason) => return Err(Identity::Missing(reason)),
     };
-    match literal.as_bytes().first() {
-        Some(b'"') => match serde_json::from_str::<String>(literal) {
-            Ok(text) => EventId::known(text.as_bytes()),
-            Err(_) => Identity::Missing(MissingId::NotText),
-        },
-        Some(b'-' | b'0'..=b'9') => EventId::known(literal.as_bytes()),
-        _ => Identity::Missing(MissingId::NotAnId),
+    let mut list = List::new();
+    for element in elements {
+        list.element(&joined(request, element.as_bytes(), item)?);
+    }
+    Ok(list.close())
+}
+
+/// A list in the making.
+struct List(Vec<u8>);
+
+impl List {
+    fn new() -> Self {
+        Self(vec![b'['])
+    }
+
+    fn element(&mut self, bytes: &[u8]) {
+        if self.0.len() > 1 {
+            self.0.push(b',');
+        }
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        let mut quoted = vec![b'"'];
+        for byte in text {
+            if matches!(byte, b'"' | b'\\') {
+                quoted.push(b'\\');
+            }
+            quoted.push(*byte);
+        }
+        quoted.push(b'"');
+        self.element(&quoted);
+    }
+
+    fn close(mut self) -> Vec<u8> {
+        self.0.push(b']');
+        self.0
     }
 }
 
 impl EventId {
-    fn known(bytes: &[u8]) -> Identity {
-        match bytes.trim_ascii().is_empty() {
-            true => Identity::Missing(MissingId::Empty),
-            false => Identity::Known(Self(bytes.to_vec())),
-        }
+    fn known(bytes: Vec<u8>) -> Identity {
+        Identity::Known(Self(bytes))
     }
 
-    /// The id as the sender spelled it.
+    /// The id as the sender spelled it, or as its parts were put together.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -188,11 +265,12 @@ impl TryFrom<Keys> for EventIdSource {
     type Error = EventIdSourceError;
 
     fn try_from(keys: Keys) -> Result<Self, Self::Error> {
-        let pointer = keys.pointer.map(Pointer::try_from).transpose()?;
-        match (keys.header, keys.form, pointer) {
-            (Some(header), None, None) => Ok(Self::Header(Header::try_from(header)?)),
-            (None, Some(field), pointer) => Ok(Self::Form { field, pointer }),
-            (None, None, Some(pointer)) => Ok(Self::Pointer(pointer)),
+        let Keys { header, pointer, form, query, parts, batch, item } = keys;
+        let one = IdPartKeys { header, pointer, form, query };
+        match (one == IdPartKeys::default(), parts, batch, item) {
+            (false, None, None, None) => Ok(Self::One(IdPart::try_from(one)?)),
+            (true, Some(parts), None, None) => Self::of_parts(parts),
+            (true, None, Some(array), Some(item)) => Self::of_batch(array, item),
             _ => Err(EventIdSourceError::Combination),
         }
     }
@@ -200,11 +278,11 @@ impl TryFrom<Keys> for EventIdSource {
 
 impl fmt::Display for EventIdSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |parts: &[IdPart]| parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ");
         match self {
-            Self::Header(header) => write!(f, "header {header}"),
-            Self::Pointer(pointer) => write!(f, "JSON {pointer}"),
-            Self::Form { field, pointer: None } => write!(f, "form field {field}"),
-            Self::Form { field, pointer: Some(pointer) } => write!(f, "JSON {pointer} in form field {field}"),
+            Self::One(part) => part.fmt(f),
+            Self::Parts(parts) => f.write_str(&list(parts)),
+            Self::Batch { array, item } => write!(f, "{} of every item of {array}", list(item)),
         }
     }
 }

@@ -19,17 +19,32 @@
 //! Left out on purpose: a parsed JSON document. Parsing into a tree rounds integers above 2^53, forgets which of two
 //! equal keys came first, and costs memory in proportion to a body that nobody has authenticated.
 
+mod acknowledgement;
+mod batch;
+mod carrier;
 mod event_id;
 mod form;
+mod format;
+mod handshake;
+mod hash;
 mod header;
 mod hmac;
+mod id_part;
+mod jwt;
 mod lifetimes;
+mod message;
+mod place;
 mod pointer;
 mod profile;
+mod public_key;
+mod reading;
 mod retry;
+mod rfc3339;
 mod secret;
+mod shared_secret;
 mod signature;
 mod signed_string;
+mod sought;
 mod status;
 mod table;
 mod timestamp;
@@ -38,20 +53,34 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
+pub use self::acknowledgement::Acknowledgement;
+pub use self::batch::{Array, MAX_BATCH_ITEMS};
+pub use self::carrier::{Carrier, CarrierError, SignaturePlace};
 pub use self::event_id::{
-    EventId, EventIdSource, EventIdSourceError, Identity, MAX_KEY_BYTES, MissingId, body_key_text,
+    EventId, EventIdSource, EventIdSourceError, Identity, MAX_ID_PARTS, MAX_KEY_BYTES, body_key_text,
 };
+pub use self::format::{Encoding, Format, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError};
+pub use self::handshake::{
+    Condition, Handshake, HandshakeAnswer, HandshakeFault, HandshakeMethod, MAX_ECHO_BYTES, MAX_TOKEN_BYTES,
+    MAX_UNVERIFIED_BODY_BYTES, Reply, Sign, reply_unsigned, reply_unverified, reply_verified,
+};
+pub use self::hash::Hash;
 pub use self::header::{Header, HeaderNameError};
-pub use self::hmac::{
-    Algorithm, Base64Key, Encoding, Format, Hmac, KeyForm, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError,
-};
+pub use self::hmac::{Algorithm, Base64Key, Hmac, KeyForm};
+pub use self::id_part::{IdPart, IdPartError, IdPartKeys};
+pub use self::jwt::{Jwt, JwtAlgorithm};
 pub use self::lifetimes::{Caused, Lifetimes, PROCESSING_FACTOR};
+pub use self::message::{BodyHash, Message, UrlPorts};
+pub use self::place::Place;
 pub use self::pointer::{MAX_POINTER_STEPS, Pointer, PointerError};
-pub use self::profile::{Acknowledgement, Confidence, EventIdFacts, Grounds, Handshake, Profile, ProfileFault};
+pub use self::profile::{Confidence, EventIdFacts, Grounds, Profile, ProfileFault, Stability};
+pub use self::public_key::{ChosenHash, EcdsaP256, Ed25519, Rsa, RsaAlgorithm, RsaHash};
 pub use self::retry::{Redelivery, Retry};
 pub use self::secret::{MAX_SECRET_BYTES, Secret, SecretError, SecretFault};
-pub use self::signature::Signature;
+pub use self::shared_secret::{Basic, Token};
+pub use self::signature::{Signature, SignatureFault};
 pub use self::signed_string::{SignedString, SignedStringError};
+pub use self::sought::MissingId;
 pub use self::status::{StatusRange, StatusRangeError};
 pub use self::table::{DefineError, Profiles};
 pub use self::timestamp::{Timestamp, TimestampPlace, TimestampUnit, Tolerance, UnixSeconds};

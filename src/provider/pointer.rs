@@ -5,6 +5,7 @@
 //! to is handed over as the text that stands there. It takes one pass, keeps no copy, and is bounded in depth by the
 //! pointer's length, not by the body's nesting.
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -16,7 +17,8 @@ pub const MAX_POINTER_STEPS: usize = 16;
 const BYTE_ORDER_MARK: &[u8] = &[0xEF, 0xBB, 0xBF];
 
 /// A pointer of at least one step: the empty pointer names the whole document, and that is no id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Pointer {
     text: String,
     steps: Vec<String>,
@@ -35,7 +37,7 @@ pub enum PointerError {
 
 /// What stands at a pointer's place.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place<'b> {
+pub(super) enum Reached<'b> {
     /// A value, as its literal text without blanks around it.
     Text(&'b str),
     /// The way ends: a key is not there, or something on the way is no object.
@@ -53,15 +55,15 @@ impl Pointer {
     ///
     /// An array on the way ends it, even for a step such as `0`: the first element of a batch does not stand for the
     /// others.
-    pub(super) fn follow<'b>(&self, document: &'b [u8]) -> Place<'b> {
+    pub(super) fn follow<'b>(&self, document: &'b [u8]) -> Reached<'b> {
         let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(document);
         let mut reader = serde_json::Deserializer::from_slice(document);
         let place = Walk { steps: &self.steps }.deserialize(&mut reader);
         match place.and_then(|place| reader.end().map(|()| place)) {
             Ok(place) => place,
             // The reader met sound JSON of another type than an object.
-            Err(error) if error.is_data() => Place::Absent,
-            Err(_) => Place::NotJson,
+            Err(error) if error.is_data() => Reached::Absent,
+            Err(_) => Reached::NotJson,
         }
     }
 }
@@ -106,26 +108,26 @@ struct Walk<'p> {
 }
 
 impl<'b> DeserializeSeed<'b> for Walk<'_> {
-    type Value = Place<'b>;
+    type Value = Reached<'b>;
 
-    fn deserialize<D: Deserializer<'b>>(self, value: D) -> Result<Place<'b>, D::Error> {
+    fn deserialize<D: Deserializer<'b>>(self, value: D) -> Result<Reached<'b>, D::Error> {
         match self.steps {
-            [] => serde::Deserialize::deserialize(value).map(|raw: &'b RawValue| Place::Text(raw.get())),
+            [] => serde::Deserialize::deserialize(value).map(|raw: &'b RawValue| Reached::Text(raw.get())),
             [_, ..] => value.deserialize_map(self),
         }
     }
 }
 
 impl<'b> Visitor<'b> for Walk<'_> {
-    type Value = Place<'b>;
+    type Value = Reached<'b>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'b>>(self, mut object: A) -> Result<Place<'b>, A::Error> {
+    fn visit_map<A: MapAccess<'b>>(self, mut object: A) -> Result<Reached<'b>, A::Error> {
         let Some((step, steps)) = self.steps.split_first() else {
-            return Ok(Place::Absent);
+            return Ok(Reached::Absent);
         };
         let mut found = None;
         while let Some(wanted) = object.next_key_seed(IsKey(step))? {
@@ -133,14 +135,14 @@ impl<'b> Visitor<'b> for Walk<'_> {
                 (true, None) => found = Some(object.next_value_seed(Walk { steps })?),
                 (true, Some(_)) => {
                     object.next_value::<IgnoredAny>()?;
-                    found = Some(Place::Ambiguous);
+                    found = Some(Reached::Ambiguous);
                 }
                 (false, _) => {
                     object.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(found.unwrap_or(Place::Absent))
+        Ok(found.unwrap_or(Reached::Absent))
     }
 }
 

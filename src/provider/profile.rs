@@ -1,7 +1,10 @@
 //! One sender's facts: the schema of `profiles/*.toml` and of `[provider.…]` in the config.
 
-use super::{EventIdSource, Redelivery, Retry, Signature, StatusRange};
-use http::{HeaderValue, StatusCode};
+use super::{
+    Acknowledgement, EventIdSource, Handshake, HandshakeAnswer, HandshakeFault, Redelivery, Retry, Signature,
+    SignatureFault, StatusRange,
+};
+use http::StatusCode;
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
 
@@ -20,6 +23,12 @@ pub struct Profile {
     pub title: String,
     /// How a request proves its origin.
     pub signature: Signature,
+    /// `false` says that the author knows: the signature leaves the body, or a part of it, open to change. It must be
+    /// written exactly where that is so.
+    pub signs_body: Option<bool>,
+    /// Whether the body differs between attempts at one event, so that its hash cannot stand for the event.
+    #[serde(default)]
+    pub body_changes: bool,
     /// Where the id is and what to know about it.
     pub event_id: Option<EventIdFacts>,
     /// Whether and for how long an event comes again.
@@ -28,6 +37,9 @@ pub struct Profile {
     pub timeout_seconds: Option<u64>,
     /// The largest body that the sender delivers.
     pub max_body_bytes: Option<u64>,
+    /// The answers that the sender takes as success, where that is not any 2xx.
+    #[serde(default)]
+    pub success: Vec<StatusRange>,
     /// The answer to a queued event, for senders that want a particular one.
     pub acknowledgement: Option<Acknowledgement>,
     /// Answers after which the sender gives up on the event or switches the hook off.
@@ -35,7 +47,7 @@ pub struct Profile {
     pub stop_statuses: Vec<StatusRange>,
     /// What the sender asks before it delivers.
     #[serde(default)]
-    pub handshake: Handshake,
+    pub handshake: Vec<Handshake>,
     /// What else an operator should know.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -52,6 +64,9 @@ pub struct Profile {
 pub struct EventIdFacts {
     /// Where it stands.
     pub source: EventIdSource,
+    /// Whether a retry carries the same one. A sender of which it is known that it does not has no id to go by.
+    #[serde(default)]
+    pub stable: Stability,
     /// Within what it is unique, in words.
     pub scope: Option<String>,
     /// What has gone wrong with it elsewhere.
@@ -59,26 +74,15 @@ pub struct EventIdFacts {
     pub pitfalls: Vec<String>,
 }
 
-/// A success answer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Acknowledgement {
-    /// A 2xx status.
-    pub status: u16,
-    /// The body's type; without one no body is sent.
-    pub content_type: Option<String>,
-    /// The body.
-    #[serde(default)]
-    pub body: String,
-}
-
-/// What a sender asks of an endpoint before it delivers. Kinds are added with the code that answers them.
+/// What is known of an id over the attempts at one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Handshake {
-    /// Nothing; test events look like any other.
+pub enum Stability {
+    /// It stays.
+    Yes,
+    /// Nobody says.
     #[default]
-    None,
+    Unknown,
 }
 
 /// For each group of facts, the best source that it rests on.
@@ -112,32 +116,38 @@ pub enum Confidence {
 /// Two facts of a profile contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileFault {
-    /// `{timestamp}` is signed and no timestamp is described.
-    #[error("signed_string has {{timestamp}}, but no timestamp is described")]
-    TimestampUndefined,
-    /// A timestamp outside the signature says nothing about freshness.
-    #[error("a timestamp is described, but signed_string leaves {{timestamp}} out: anybody could renew it")]
-    TimestampUnsigned,
-    /// The timestamp is looked for in a list that is not there.
-    #[error("the timestamp is a field of the signature header, but its format is not a list")]
-    FieldWithoutList,
-    /// One name for two things.
-    #[error("the timestamp's field has the name of the signature's")]
-    FieldIsSignature,
-    /// Entries could not be told from their names.
-    #[error("the list has the same separator between entries and after names")]
-    SameSeparator,
+    /// The signature contradicts itself.
+    #[error(transparent)]
+    Signature(#[from] SignatureFault),
     /// Beyond what could be remembered.
     #[error("retry.automatic is longer than 72 days, more than can be remembered")]
     WindowTooLong,
     /// The sender would not wait at all.
     #[error("timeout_seconds is 0")]
     NoTimeout,
+    /// A handshake that cannot be meant.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeFault),
+    /// A token of the caller's would be signed with something else than a keyed hash.
+    #[error("handshake {0:?} signs with the secret of signature.hmac, which there is not")]
+    SignWithoutHmac(String),
+    /// Nobody said that the body is open to change.
+    #[error("the signature does not cover the body: signs_body = false must say that this is known")]
+    BodyUnsigned,
+    /// It is said, and not so.
+    #[error("signs_body is for signatures that do not cover the body, as false; this one covers it")]
+    BodySigned,
+    /// The queue's own acknowledgement would be taken for a failure.
+    #[error("success leaves 202 out: an acknowledgement must say what a queued event gets")]
+    AcknowledgementNeeded,
+    /// The sender would take it for a failure.
+    #[error("acknowledgement.status {0} is not among success")]
+    AcknowledgementUnsuccessful(u16),
     /// An acknowledgement that acknowledges nothing.
-    #[error("acknowledgement.status {0} is not a success (200 to 299)")]
+    #[error("the status of a fixed answer, {0}, is not a success (200 to 299)")]
     AcknowledgementStatus(u16),
     /// A body that nobody could read, or a type that cannot be sent.
-    #[error("acknowledgement needs a content_type that is a header value, or no body")]
+    #[error("a fixed answer needs a content_type that is a header value, or no body")]
     AcknowledgementType,
 }
 
@@ -161,15 +171,21 @@ impl Profile {
         self.stop_statuses.iter().any(|range| range.contains(status))
     }
 
+    /// Whether the sender takes this answer for success.
+    pub fn succeeds_with(&self, status: StatusCode) -> bool {
+        match self.success.as_slice() {
+            [] => status.is_success(),
+            ranges => ranges.iter().any(|range| range.contains(status)),
+        }
+    }
+
     /// How long the sender waits for an answer.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_seconds.map(Duration::from_secs)
     }
 
     fn faults(&self) -> Vec<ProfileFault> {
-        let mut faults = match &self.signature {
-            Signature::Hmac(hmac) => hmac.faults(),
-        };
+        let mut faults: Vec<_> = self.signature.faults().into_iter().map(ProfileFault::from).collect();
         match self.retry.automatic {
             Redelivery::Unlimited => faults.push(ProfileFault::WindowTooLong),
             Redelivery::WithinSeconds(span) if span > MAX_AUTOMATIC_WINDOW_SECONDS => {
@@ -180,21 +196,44 @@ impl Profile {
         if self.timeout_seconds == Some(0) {
             faults.push(ProfileFault::NoTimeout);
         }
-        if let Some(acknowledgement) = &self.acknowledgement {
-            faults.extend(acknowledgement.faults());
+        faults.extend(self.body_fault());
+        faults.extend(self.acknowledgement_faults());
+        faults.extend(self.handshake.iter().flat_map(|handshake| self.handshake_faults(handshake)));
+        faults
+    }
+
+    /// What is said about the body is held against what the signature does.
+    fn body_fault(&self) -> Option<ProfileFault> {
+        match (self.signature.covers_body(), self.signs_body) {
+            (true, None) | (false, Some(false)) => None,
+            (true, Some(_)) => Some(ProfileFault::BodySigned),
+            (false, None | Some(true)) => Some(ProfileFault::BodyUnsigned),
+        }
+    }
+
+    fn acknowledgement_faults(&self) -> Vec<ProfileFault> {
+        let Some(acknowledgement) = &self.acknowledgement else {
+            let lacking = !self.succeeds_with(StatusCode::ACCEPTED);
+            return lacking.then_some(ProfileFault::AcknowledgementNeeded).into_iter().collect();
+        };
+        let mut faults: Vec<_> = acknowledgement.faults().collect();
+        let status = acknowledgement.status;
+        if faults.is_empty() && !self.succeeds_with(acknowledgement.status_code()) {
+            faults.push(ProfileFault::AcknowledgementUnsuccessful(status));
         }
         faults
     }
-}
 
-impl Acknowledgement {
-    fn faults(&self) -> impl Iterator<Item = ProfileFault> {
-        let status = (!(200..=299).contains(&self.status)).then_some(ProfileFault::AcknowledgementStatus(self.status));
-        let readable = match &self.content_type {
-            Some(content_type) => HeaderValue::from_str(content_type).is_ok(),
-            None => self.body.is_empty(),
-        };
-        status.into_iter().chain((!readable).then_some(ProfileFault::AcknowledgementType))
+    fn handshake_faults(&self, handshake: &Handshake) -> Vec<ProfileFault> {
+        let mut faults: Vec<_> = handshake.faults().into_iter().map(ProfileFault::from).collect();
+        match &handshake.answer {
+            HandshakeAnswer::Fixed(answer) => faults.extend(answer.faults()),
+            HandshakeAnswer::Sign(_) if !matches!(self.signature, Signature::Hmac(_)) => {
+                faults.push(ProfileFault::SignWithoutHmac(handshake.name.clone()));
+            }
+            HandshakeAnswer::Sign(_) | HandshakeAnswer::Text(_) | HandshakeAnswer::Pass => {}
+        }
+        faults
     }
 }
 

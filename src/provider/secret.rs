@@ -74,6 +74,9 @@ pub enum SecretFault {
     /// The profile says base64, and it is not.
     #[error("it is not base64 (standard alphabet), which this provider's secrets are")]
     NotBase64,
+    /// The profile says hexadecimal, and it is not.
+    #[error("it is not an even number of hexadecimal digits, which this provider's secrets are")]
+    NotHex,
 }
 
 impl Secret {

@@ -2,13 +2,14 @@
 //!
 //! Placeholders name where the bytes come from, so that a profile can be read beside the sender's documentation. They
 //! stand for the bytes as sent: a timestamp enters the MAC as the text that arrived, not as a number written out again.
+//! What the bytes of a request are stands in [`pieces`](super::pieces).
 
-use super::{Header, HeaderNameError};
+use super::{Header, HeaderNameError, Pointer, PointerError};
 use serde::Deserialize;
 use std::fmt;
 
-/// A parsed description. It contains the body exactly once: a signature that leaves the body out proves nothing about
-/// the event, and a profile should not come to that by a slip of the pen.
+/// A parsed description. At least one piece of it comes from the request: the signature of a constant could be replayed
+/// with anything.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SignedString {
@@ -20,9 +21,45 @@ pub struct SignedString {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     Literal(String),
+    /// The timestamp as sent.
     Timestamp,
     Header(Header),
+    /// The body as it came over the wire.
     Body,
+    /// The body without its Content-Encoding.
+    DecodedBody,
+    /// The text of a JSON value; an absent one is empty if it is `optional`.
+    Pointer {
+        pointer: Pointer,
+        optional: bool,
+    },
+    Form(String),
+    Query(String),
+    Method,
+    /// The URL that the sender knows us by, with the target as received.
+    Url,
+    /// Path and query as received.
+    Target,
+    /// All fields of a form, sorted: Twilio's way.
+    FormSorted,
+    /// The headers that a header lists: Contentful's way.
+    ListedHeaders(Header),
+    /// Keys and values of a JSON object, a line each: the way of Amazon SNS.
+    Lines(Vec<Line>),
+    BodyCrc32,
+    BodySha256,
+    /// A text of the route.
+    Parameter(String),
+    /// The secret itself, in schemes that hash it with the rest.
+    Secret,
+}
+
+/// A key of `{lines:…}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) key: String,
+    pub(super) pointer: Pointer,
+    pub(super) optional: bool,
 }
 
 /// The description cannot be read.
@@ -32,19 +69,57 @@ pub enum SignedStringError {
     #[error("a brace is not closed, or closes nothing")]
     Brace,
     /// `{…}` with an unknown word.
-    #[error("{{{0}}} is unknown; there are {{body}}, {{timestamp}} and {{header:NAME}}")]
-    Placeholder(String),
+    #[error("{{{word}}} is unknown; there are {}", KNOWN.join(", "))]
+    Placeholder {
+        /// The word.
+        word: String,
+    },
+    /// A placeholder that lacks the name of what it stands for.
+    #[error("{{{0}:}} needs a name")]
+    Nameless(String),
     /// `{header:…}` with something that is no header name.
     #[error("the header of a placeholder cannot be used")]
     Header(#[from] HeaderNameError),
-    /// No body, or several.
-    #[error("{{body}} must occur exactly once")]
+    /// `{pointer:…}` with something that is no pointer.
+    #[error(transparent)]
+    Pointer(#[from] PointerError),
+    /// Nothing of the request is in it.
+    #[error("nothing of the request is signed; at least one placeholder must stand for a part of it")]
+    Constant,
+    /// One body, or its hash, is enough.
+    #[error("the body must not occur twice")]
     Body,
 }
+
+/// The placeholders, for those who misspell one.
+const KNOWN: [&str; 18] = [
+    "{body}",
+    "{decoded-body}",
+    "{body-sha256}",
+    "{body-crc32}",
+    "{timestamp}",
+    "{method}",
+    "{url}",
+    "{target}",
+    "{form-sorted}",
+    "{secret}",
+    "{header:NAME}",
+    "{pointer:/a/b}",
+    "{pointer:/a/b?}",
+    "{form:NAME}",
+    "{query:NAME}",
+    "{listed-headers:NAME}",
+    "{lines:KEY,KEY?}",
+    "{parameter:NAME}",
+];
 
 impl SignedString {
     pub(super) fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    fn has(&self, is: impl Fn(&Part) -> bool) -> bool {
+        self.parts.iter().any(is)
     }
 
     /// Whether the timestamp is among the signed bytes. One that is not can be rewritten by whoever replays a request.
@@ -52,9 +127,91 @@ impl SignedString {
         self.parts.contains(&Part::Timestamp)
     }
 
-    /// Whether this header's value is among the signed bytes.
+    /// Whether this header's value is among the signed bytes. Of a list that the sender writes nobody can tell
+    /// beforehand, save that it must name itself and the timestamp.
     pub(super) fn covers_header(&self, header: &Header) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Header(covered) if covered == header))
+        self.has(|part| matches!(part, Part::Header(covered) | Part::ListedHeaders(covered) if covered == header))
+    }
+
+    /// The header that lists the signed headers.
+    pub(super) fn lists_headers(&self) -> bool {
+        self.has(|part| matches!(part, Part::ListedHeaders(_)))
+    }
+
+    /// Whether the whole body is among the signed bytes, or a hash of it that nobody can meet with another body. A CRC is
+    /// no such hash.
+    pub(super) fn covers_body(&self) -> bool {
+        self.has(|part| matches!(part, Part::Body | Part::DecodedBody | Part::BodySha256))
+    }
+
+    /// Whether all fields of a form are.
+    pub(super) fn covers_form(&self) -> bool {
+        self.parts.contains(&Part::FormSorted)
+    }
+
+    /// Whether the value at this pointer is, by itself.
+    pub(super) fn covers_pointer(&self, wanted: &Pointer) -> bool {
+        self.has(|part| match part {
+            Part::Pointer { pointer, .. } => pointer == wanted,
+            Part::Lines(lines) => lines.iter().any(|line| line.pointer == *wanted),
+            _ => false,
+        })
+    }
+
+    /// Whether this field of a form is, by itself.
+    pub(super) fn covers_field(&self, wanted: &str) -> bool {
+        self.has(|part| matches!(part, Part::Form(field) if field == wanted)) || self.covers_form()
+    }
+
+    /// Whether the query string is.
+    pub(super) fn covers_query(&self) -> bool {
+        self.has(|part| matches!(part, Part::Url | Part::Target))
+    }
+
+    /// Whether this parameter of the query string is.
+    pub(super) fn covers_parameter(&self, wanted: &str) -> bool {
+        self.has(|part| matches!(part, Part::Query(parameter) if parameter == wanted)) || self.covers_query()
+    }
+
+    /// Whether the URL that the sender knows us by is needed.
+    pub(super) fn needs_public_url(&self) -> bool {
+        self.parts.contains(&Part::Url)
+    }
+
+    /// Whether the secret is one of the pieces.
+    pub(super) fn has_secret(&self) -> bool {
+        self.parts.contains(&Part::Secret)
+    }
+
+    /// The texts that a route must give.
+    pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Parameter(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+}
+
+impl Part {
+    /// Whether it is some of what the sender sent.
+    fn is_of_request(&self) -> bool {
+        match self {
+            Self::Literal(_) | Self::Parameter(_) | Self::Secret | Self::Method => false,
+            Self::Timestamp
+            | Self::Header(_)
+            | Self::Body
+            | Self::DecodedBody
+            | Self::Pointer { .. }
+            | Self::Form(_)
+            | Self::Query(_)
+            | Self::Url
+            | Self::Target
+            | Self::FormSorted
+            | Self::ListedHeaders(_)
+            | Self::Lines(_)
+            | Self::BodyCrc32
+            | Self::BodySha256 => true,
+        }
     }
 }
 
@@ -63,8 +220,12 @@ impl TryFrom<String> for SignedString {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let parts = parse(&text)?;
-        match parts.iter().filter(|part| **part == Part::Body).count() {
-            1 => Ok(Self { text, parts }),
+        if !parts.iter().any(Part::is_of_request) {
+            return Err(SignedStringError::Constant);
+        }
+        let bodies = |part: &&Part| matches!(part, Part::Body | Part::DecodedBody | Part::BodySha256 | Part::BodyCrc32);
+        match parts.iter().filter(bodies).count() {
+            0 | 1 => Ok(Self { text, parts }),
             _ => Err(SignedStringError::Body),
         }
     }
@@ -99,10 +260,63 @@ fn push_literal(parts: &mut Vec<Part>, literal: &str) {
 }
 
 fn placeholder(word: &str) -> Result<Part, SignedStringError> {
-    match (word, word.strip_prefix("header:")) {
-        ("body", _) => Ok(Part::Body),
-        ("timestamp", _) => Ok(Part::Timestamp),
-        (_, Some(name)) => Ok(Part::Header(Header::try_from(name.to_owned())?)),
-        (_, None) => Err(SignedStringError::Placeholder(word.to_owned())),
+    match word.split_once(':') {
+        Some((kind, "")) => Err(SignedStringError::Nameless(kind.to_owned())),
+        Some((kind, name)) => {
+            named(kind, name).unwrap_or_else(|| Err(SignedStringError::Placeholder { word: word.to_owned() }))
+        }
+        None => plain(word).ok_or_else(|| SignedStringError::Placeholder { word: word.to_owned() }),
     }
+}
+
+fn plain(word: &str) -> Option<Part> {
+    Some(match word {
+        "body" => Part::Body,
+        "decoded-body" => Part::DecodedBody,
+        "body-sha256" => Part::BodySha256,
+        "body-crc32" => Part::BodyCrc32,
+        "timestamp" => Part::Timestamp,
+        "method" => Part::Method,
+        "url" => Part::Url,
+        "target" => Part::Target,
+        "form-sorted" => Part::FormSorted,
+        "secret" => Part::Secret,
+        _ => return None,
+    })
+}
+
+fn named(kind: &str, name: &str) -> Option<Result<Part, SignedStringError>> {
+    let header = || Header::try_from(name.to_owned()).map_err(SignedStringError::from);
+    Some(match kind {
+        "header" => header().map(Part::Header),
+        "listed-headers" => header().map(Part::ListedHeaders),
+        "form" => Ok(Part::Form(name.to_owned())),
+        "query" => Ok(Part::Query(name.to_owned())),
+        "parameter" => Ok(Part::Parameter(name.to_owned())),
+        "pointer" => {
+            let (pointer, optional) = optional(name);
+            Pointer::try_from(pointer.to_owned())
+                .map(|pointer| Part::Pointer { pointer, optional })
+                .map_err(SignedStringError::from)
+        }
+        "lines" => name.split(',').map(line).collect::<Result<_, _>>().map(Part::Lines),
+        _ => return None,
+    })
+}
+
+/// Takes off the `?` of what may be absent.
+fn optional(name: &str) -> (&str, bool) {
+    match name.strip_suffix('?') {
+        Some(name) => (name, true),
+        None => (name, false),
+    }
+}
+
+fn line(word: &str) -> Result<Line, SignedStringError> {
+    let (key, optional) = optional(word.trim());
+    if key.is_empty() {
+        return Err(SignedStringError::Nameless("lines".to_owned()));
+    }
+    let pointer = Pointer::try_from(format!("/{}", key.replace('~', "~0").replace('/', "~1")))?;
+    Ok(Line { key: key.to_owned(), pointer, optional })
 }

@@ -3,12 +3,68 @@
 use super::Profile;
 use std::collections::BTreeMap;
 
-/// The built-in profiles. To add one is to add its file and its line here; its vectors are its test.
-const BUILT_IN: [(&str, &str); 3] = [
-    ("github", include_str!("profiles/github.toml")),
-    ("standard-webhooks", include_str!("profiles/standard-webhooks.toml")),
-    ("stripe", include_str!("profiles/stripe.toml")),
-];
+/// Names and texts of the files in `profiles`.
+macro_rules! files {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("profiles/", $name, ".toml")))),*]
+    };
+}
+
+/// The built-in profiles. To add one is to add its file and its name here; its vectors are its test.
+const BUILT_IN: [(&str, &str); 52] = files! {
+    "adyen"
+    "adyen-platform"
+    "asana"
+    "aws-sns"
+    "bitbucket-cloud"
+    "calendly"
+    "clerk"
+    "coinbase-commerce"
+    "contentful"
+    "discord-interactions"
+    "discord-webhook-events"
+    "docusign"
+    "dropbox"
+    "github"
+    "gitlab"
+    "gitlab-signed"
+    "heroku"
+    "hubspot"
+    "intercom"
+    "jira-cloud"
+    "lemon-squeezy"
+    "linear"
+    "mailgun"
+    "meta-graph"
+    "mollie-classic"
+    "mollie-nextgen"
+    "openai"
+    "paddle-billing"
+    "pagerduty"
+    "paypal"
+    "plaid"
+    "postmark"
+    "razorpay"
+    "resend"
+    "sendgrid"
+    "sentry"
+    "shopify"
+    "slack"
+    "square"
+    "standard-webhooks"
+    "stripe"
+    "svix"
+    "telegram"
+    "twilio"
+    "twilio-event-streams"
+    "twitch-eventsub"
+    "typeform"
+    "vercel"
+    "whatsapp"
+    "woocommerce"
+    "zendesk"
+    "zoom"
+};
 
 /// The longest profile name; it goes into logs, metrics and the `Onced-Verified` header.
 const MAX_NAME_BYTES: usize = 64;

@@ -4,7 +4,7 @@
 //! of the first attempt, the check would refuse exactly the retries this program exists for. Therefore a profile says
 //! which it is, and an unset tolerance is [`Tolerance::Off`] for senders that do not restamp.
 
-use super::Header;
+use super::{Header, Place, Pointer, rfc3339};
 use serde::Deserialize;
 use std::fmt;
 
@@ -41,14 +41,41 @@ pub struct Timestamp {
     pub restamped_on_retry: bool,
 }
 
-/// Where a timestamp stands: `{ header = "webhook-timestamp" }`, or `{ field = "t" }` inside the signature header.
+/// Where a timestamp stands: a [`Place`], `{ field = "t" }` inside the signature's list, or `{ claim = "iat" }` of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(from = "WrittenPlace")]
 pub enum TimestampPlace {
-    /// A header of its own.
-    Header(Header),
-    /// An entry of the signature header's list, by its name.
+    /// A text of its own.
+    Text(Place),
+    /// An entry of the list that the signature is in, by its name.
     Field(String),
+    /// A claim of the token.
+    Claim(String),
+}
+
+/// [`TimestampPlace`] as it is written.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum WrittenPlace {
+    Header(Header),
+    Pointer(Pointer),
+    Form(String),
+    Query(String),
+    Field(String),
+    Claim(String),
+}
+
+impl From<WrittenPlace> for TimestampPlace {
+    fn from(written: WrittenPlace) -> Self {
+        match written {
+            WrittenPlace::Header(header) => Self::Text(Place::Header(header)),
+            WrittenPlace::Pointer(pointer) => Self::Text(Place::Pointer(pointer)),
+            WrittenPlace::Form(field) => Self::Text(Place::Form(field)),
+            WrittenPlace::Query(parameter) => Self::Text(Place::Query(parameter)),
+            WrittenPlace::Field(name) => Self::Field(name),
+            WrittenPlace::Claim(name) => Self::Claim(name),
+        }
+    }
 }
 
 /// What a timestamp counts since 1970.
@@ -59,6 +86,8 @@ pub enum TimestampUnit {
     Seconds,
     /// Milliseconds; cut to whole seconds for the comparison.
     Milliseconds,
+    /// Not a number but a date and a time with an offset (RFC 3339), of which the fraction is cut off.
+    Rfc3339,
 }
 
 /// How far a stamp may be from our clock, in either direction.
@@ -97,17 +126,35 @@ impl Timestamp {
         }
     }
 
-    /// Reads a stamp. Digits and nothing else: no sign, blank, exponent or fraction. Library parsers take some of them,
-    /// and then a text that the MAC covers means one thing to us and another to the app. `None` is "not a timestamp",
-    /// which a number beyond 64 bits is too.
-    pub(super) fn read(&self, text: &[u8]) -> Option<UnixSeconds> {
-        if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        let count: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-        Some(UnixSeconds(match self.unit {
-            TimestampUnit::Seconds => count,
-            TimestampUnit::Milliseconds => count / 1000,
-        }))
+    /// Whether it stands in this place.
+    pub(super) fn is_in(&self, wanted: &Place) -> bool {
+        matches!(&self.place, TimestampPlace::Text(place) if place == wanted)
     }
+
+    /// The name of its entry, where it stands in the list that the signature is in.
+    pub(super) fn field(&self) -> Option<&str> {
+        match &self.place {
+            TimestampPlace::Field(name) => Some(name),
+            TimestampPlace::Text(_) | TimestampPlace::Claim(_) => None,
+        }
+    }
+
+    /// Reads a stamp; `None` is "not a timestamp", which a number beyond 64 bits is too.
+    pub(super) fn read(&self, text: &[u8]) -> Option<UnixSeconds> {
+        match self.unit {
+            TimestampUnit::Seconds => digits(text),
+            TimestampUnit::Milliseconds => digits(text).map(|count| count / 1000),
+            TimestampUnit::Rfc3339 => rfc3339::seconds(text),
+        }
+        .map(UnixSeconds)
+    }
+}
+
+/// Digits and nothing else: no sign, blank, exponent or fraction. Library parsers take some of them, and then a text that
+/// the MAC covers means one thing to us and another to the app.
+fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
 }

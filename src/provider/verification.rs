@@ -81,6 +81,9 @@ pub enum VerifierError {
     /// A tolerance for a sender without timestamps: it would promise a check that cannot be made.
     #[error("a tolerance is set, but this provider signs no timestamp")]
     NoTimestamp,
+    /// A sender that signs nothing.
+    #[error("this provider signs nothing: verify = \"none\" must say that anyone is believed")]
+    NoSignature,
 }
 
 impl Verifier {
@@ -124,7 +127,7 @@ impl Verifier {
 }
 
 impl Scheme {
-    fn new(signature: &Signature, secrets: &[Secret]) -> Result<Self, SecretError> {
+    fn new(signature: &Signature, secrets: &[Secret]) -> Result<Self, VerifierError> {
         match signature {
             Signature::Hmac(recipe) => {
                 let mut verifier = HmacVerifier::new(recipe.clone());
@@ -134,6 +137,7 @@ impl Scheme {
                 }
                 Ok(Self::Hmac(verifier))
             }
+            _ => Err(VerifierError::NoSignature),
         }
     }
 }

@@ -132,7 +132,7 @@ pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
         "event_id = { pointer = \"/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a\" }",
         "7: route[0].event_id.pointer: must have at most 16 steps",
     ),
-    ("event_id = { form = \"\" }", "7: route[0].event_id.form: must be the name of a form field"),
+    ("event_id = { form = \"\" }", "7: route[0].event_id.form: must be a name"),
     (
         "event_id = { header = \"a\", form = \"b\" }",
         "7: route[0].event_id: needs header, pointer, form, or form with pointer",

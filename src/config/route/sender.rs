@@ -99,6 +99,7 @@ fn verifier(
         VerifierError::NoTimestamp => timeless(section),
         VerifierError::NoSecret => section.fault("secrets", "needs at least one"),
         VerifierError::TooManySecrets(_) => section.fault("secrets", format_args!("must be at most {MAX_SECRETS}")),
+        VerifierError::NoSignature => section.fault("provider", "signs nothing: the route needs verify = \"none\""),
         VerifierError::Secret(error) => section.fault("secrets", unusable(&error.fault)),
     })
 }

@@ -1,10 +1,9 @@
 //! From a secret as people copy it to the bytes that key the hash.
 
-use super::Encoding;
-use crate::provider::{Secret, SecretFault};
+use crate::provider::{Encoding, Secret, SecretFault};
 use serde::Deserialize;
 
-/// How a secret becomes a key: `"text"`, or `{ base64 = { optional_prefix = "whsec_" } }`.
+/// How a secret becomes a key: `"text"`, `"hex"`, or `{ base64 = { optional_prefix = "whsec_" } }`.
 ///
 /// Said by the profile and never guessed from the secret: Stripe's `whsec_…` looks like that of Standard Webhooks and is
 /// used as text, PagerDuty's looks like base64 and is not.
@@ -13,6 +12,8 @@ use serde::Deserialize;
 pub enum KeyForm {
     /// The secret's own bytes, any prefix included.
     Text,
+    /// The secret is hexadecimal digits, in either case.
+    Hex,
     /// The secret is base64, padded or not.
     Base64(Base64Key),
 }
@@ -35,6 +36,7 @@ impl KeyForm {
         let text = secret.text();
         match self {
             Self::Text => Ok(text.as_bytes().to_vec()),
+            Self::Hex => Encoding::Hex.decode(text.as_bytes()).ok_or(SecretFault::NotHex),
             Self::Base64(form) => {
                 let prefix = form.optional_prefix.as_deref().unwrap_or("");
                 let digits = text.strip_prefix(prefix).unwrap_or(text);

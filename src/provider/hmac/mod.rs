@@ -1,17 +1,15 @@
-//! The HMAC scheme: a keyed hash over a described string, compared with what one header carries.
+//! The HMAC scheme: a keyed hash over a described string, compared with what the request carries.
 //!
 //! Most senders differ only in the parameters gathered here: which header, which bytes, how the digest is written, how
-//! the secret becomes a key. What differs in kind (public keys, form parameters, the URL) is a scheme of its own.
+//! the secret becomes a key.
 
-mod format;
 mod key;
 mod proof;
 
-pub use self::format::{Encoding, Format, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError};
 pub use self::key::{Base64Key, KeyForm};
 pub(super) use self::proof::{HmacVerifier, Proof};
 
-use super::{Header, ProfileFault, SignedString, Timestamp, TimestampPlace};
+use super::{Carrier, Message, Place, Pointer, SignatureFault, SignaturePlace};
 use serde::Deserialize;
 
 /// The parameters of the scheme, the table `[signature.hmac]` of a profile.
@@ -20,56 +18,39 @@ use serde::Deserialize;
 pub struct Hmac {
     /// The hash function.
     pub algorithm: Algorithm,
-    /// The header that carries the signature.
-    pub header: Header,
-    /// The bytes that are signed.
-    pub signed_string: SignedString,
-    /// How the header's value is laid out.
-    pub format: Format,
-    /// How a digest is written.
-    pub encoding: Encoding,
     /// How a secret becomes a key.
     pub key: KeyForm,
-    /// The timestamp, for senders that have one.
-    pub timestamp: Option<Timestamp>,
+    /// The array of a batch whose elements are signed one by one: the pointers of the signature and of the signed string
+    /// are then relative to each of them, and every one must be right.
+    pub items: Option<Pointer>,
+    /// Where the digest stands.
+    #[serde(flatten)]
+    pub carrier: Carrier,
+    /// What is signed.
+    #[serde(flatten)]
+    pub message: Message,
 }
 
-/// The hash function under the HMAC. Named by the profile alone, whatever the request says of itself.
+/// A hash function. Named by the profile alone, whatever the request says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
-    /// HMAC-SHA256, 32 bytes.
+    /// SHA-1, 20 bytes. Broken for signatures of documents and not under HMAC, where no collision helps a forger.
+    Sha1,
+    /// SHA-256, 32 bytes.
     Sha256,
-    /// HMAC-SHA512, 64 bytes.
+    /// SHA-512, 64 bytes.
     Sha512,
 }
 
 impl Hmac {
-    /// What the parts say about each other. Each part has judged itself when it was read.
-    pub(super) fn faults(&self) -> Vec<ProfileFault> {
-        let covered = self.signed_string.covers_timestamp();
-        let field = self.timestamp_field();
-        let mut faults = Vec::new();
-        if covered && self.timestamp.is_none() {
-            faults.push(ProfileFault::TimestampUndefined);
-        }
-        if !covered && self.timestamp.is_some() {
-            faults.push(ProfileFault::TimestampUnsigned);
-        }
-        match &self.format {
-            Format::Plain(_) if field.is_some() => faults.push(ProfileFault::FieldWithoutList),
-            Format::List(list) if field == Some(list.name.as_str()) => faults.push(ProfileFault::FieldIsSignature),
-            Format::List(list) if list.between == list.after_name => faults.push(ProfileFault::SameSeparator),
-            Format::Plain(_) | Format::List(_) => {}
-        }
-        faults
-    }
-
-    /// The name of the timestamp's entry, where it stands inside the signature header.
-    fn timestamp_field(&self) -> Option<&str> {
-        match &self.timestamp.as_ref()?.place {
-            TimestampPlace::Field(name) => Some(name),
-            TimestampPlace::Header(_) => None,
+    /// What `items` asks of the rest: it is of use for what stands in the elements alone.
+    pub(super) fn faults(&self) -> Vec<SignatureFault> {
+        let in_element = matches!(self.carrier.place, SignaturePlace::Text(Place::Pointer(_)));
+        let timeless = self.message.timestamp.is_none();
+        match self.items.is_none() || (in_element && timeless) {
+            true => Vec::new(),
+            false => vec![SignatureFault::ItemsElsewhere],
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::{Algorithm, Hmac};
 use crate::provider::header::{Sole, sole};
 use crate::provider::signed_string::Part;
-use crate::provider::{Header, Rejection, Request, Secret, SecretFault, TimestampPlace, UnixSeconds};
+use crate::provider::{
+    Header, Place, Rejection, Request, Secret, SecretFault, SignaturePlace, Timestamp, TimestampPlace, UnixSeconds,
+};
 use hmac::KeyInit as _;
 use sha2::{Sha256, Sha512};
 use std::fmt;
@@ -50,8 +52,12 @@ impl HmacVerifier {
     /// Checks a request. The cheap questions come first; only a request whose header could be right costs a hash of the
     /// body, one per key.
     pub(in crate::provider) fn prove(&self, request: &Request<'_>) -> Result<Proof<'_>, Rejection> {
-        let header = one(request, &self.recipe.header)?;
-        let presented = self.recipe.format.read(header, self.recipe.encoding, self.recipe.timestamp_field())?;
+        let carrier = &self.recipe.carrier;
+        let SignaturePlace::Text(Place::Header(header)) = &carrier.place else {
+            return Err(Rejection::MalformedSignature);
+        };
+        let field = self.recipe.message.timestamp.as_ref().and_then(Timestamp::field);
+        let presented = carrier.format.read(one(request, header)?, carrier.encoding, field)?;
         let (stamp_text, stamp) = self.stamp(request, presented.stamp)?;
         let signed = self.signed_pieces(request, stamp_text)?;
         let matching = self.keys.iter().find(|key| matches_any(&key.start.digest(&signed), &presented.digests));
@@ -67,12 +73,12 @@ impl HmacVerifier {
         request: &Request<'r>,
         in_header: Option<&'r [u8]>,
     ) -> Result<(&'r [u8], Option<UnixSeconds>), Rejection> {
-        let Some(timestamp) = &self.recipe.timestamp else {
+        let Some(timestamp) = &self.recipe.message.timestamp else {
             return Ok((&[], None));
         };
         let text = match &timestamp.place {
-            TimestampPlace::Header(header) => one(request, header)?,
-            TimestampPlace::Field(_) => in_header.ok_or(Rejection::MissingTimestamp)?,
+            TimestampPlace::Text(Place::Header(header)) => one(request, header)?,
+            _ => in_header.ok_or(Rejection::MissingTimestamp)?,
         };
         let stamp = timestamp.read(text).ok_or(Rejection::MalformedTimestamp)?;
         Ok((text, Some(stamp)))
@@ -85,8 +91,9 @@ impl HmacVerifier {
             Part::Timestamp => Ok(stamp),
             Part::Header(header) => one(request, header),
             Part::Body => Ok(request.body),
+            _ => Err(Rejection::NoMatch),
         };
-        self.recipe.signed_string.parts().iter().map(piece).collect()
+        self.recipe.message.signed_string.parts().iter().map(piece).collect()
     }
 }
 
@@ -110,7 +117,7 @@ impl Start {
     fn new(algorithm: Algorithm, key: &[u8]) -> Self {
         const ANY_LENGTH: &str = "HMAC takes a key of any length (RFC 2104, section 2)";
         match algorithm {
-            Algorithm::Sha256 => Self::Sha256(hmac::Hmac::new_from_slice(key).expect(ANY_LENGTH)),
+            Algorithm::Sha1 | Algorithm::Sha256 => Self::Sha256(hmac::Hmac::new_from_slice(key).expect(ANY_LENGTH)),
             Algorithm::Sha512 => Self::Sha512(hmac::Hmac::new_from_slice(key).expect(ANY_LENGTH)),
         }
     }

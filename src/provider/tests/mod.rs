@@ -6,6 +6,7 @@ mod identity;
 mod keys;
 mod lifetimes;
 mod profiles;
+mod schema;
 mod secrets;
 mod signatures;
 mod timestamps;

@@ -169,8 +169,11 @@ fn random_headers_and_bodies_come_to_a_verdict() {
     let mut random = fastrand::Rng::with_seed(seed);
     let alphabet = b"tv01=,. sha256=;aF\xff\t\"{}[]:9-";
     let profiles = Profiles::built_in();
+    // Those whose secrets are keys of another form are left out.
+    let made = |profile: &Profile| Verifier::new(profile, &[secret(SECRET)], Some(Tolerance::Off)).ok();
     let verifiers: HashMap<&str, Verifier> =
-        profiles.iter().map(|(name, _)| (name, verifier(name, Some(Tolerance::Off)))).collect();
+        profiles.iter().filter_map(|(name, profile)| Some((name, made(profile)?))).collect();
+    assert!(verifiers.len() > 30);
     for _ in 0..3_000 {
         let mut noise =
             || (0..random.usize(..60)).map(|_| alphabet[random.usize(..alphabet.len())]).collect::<Vec<u8>>();
@@ -179,8 +182,11 @@ fn random_headers_and_bodies_come_to_a_verdict() {
         let body = noise();
         for (name, profile) in profiles.iter() {
             let request = Request { headers: &headers, body: &body };
-            assert!(matches!(verifiers[name].verify(&request, UnixSeconds(NOW)), Verification::Rejected(_)), "{name}");
-            profile.event_id.as_ref().unwrap().source.find(&request);
+            let verdict = verifiers.get(name).map(|verifier| verifier.verify(&request, UnixSeconds(NOW)));
+            assert!(matches!(verdict, None | Some(Verification::Rejected(_))), "{name}");
+            if let Some(facts) = &profile.event_id {
+                facts.source.find(&request);
+            }
         }
     }
 }

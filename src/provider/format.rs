@@ -77,10 +77,17 @@ const LENIENT_BASE64: engine::GeneralPurpose = engine::GeneralPurpose::new(
 /// What a signature header carries.
 #[derive(Default)]
 pub(super) struct Presented<'h> {
-    /// The digests that could be read; at least one.
+    /// The digests or signatures that could be read; at least one.
     pub(super) digests: Vec<Vec<u8>>,
-    /// The timestamp's text, if it stands in this header.
+    /// The timestamp's text, if it stands among them.
     pub(super) stamp: Option<&'h [u8]>,
+}
+
+/// One digest and nothing before it.
+impl Default for Format {
+    fn default() -> Self {
+        Self::Plain(Plain { prefix: String::new() })
+    }
 }
 
 impl Format {

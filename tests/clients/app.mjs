@@ -48,7 +48,7 @@ const server = createServer(async (request, response) => {
   const raw = Buffer.concat(pieces);
   const { genuine, said } = await judge(request, raw);
   const copy = { headers: pairs(request.rawHeaders), body: raw.toString() };
-  response.writeHead(genuine ? 200 : 403, { 'Content-Type': 'application/json' });
+  response.statusCode = genuine ? 200 : 403;
   response.end(JSON.stringify({ said, copy }));
 });
 

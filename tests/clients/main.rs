@@ -12,8 +12,7 @@ mod message;
 mod packages;
 
 use front::Front;
-use message::Message;
-use packages::{Event, Packages};
+use packages::Packages;
 
 /// The rows of `senders.mjs` and `verifiers.mjs`, so that none is lost unnoticed. Those called `ours` verify the signature
 /// that onced itself makes for the app.

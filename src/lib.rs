@@ -35,7 +35,7 @@
 //!
 //! | Module | May use |
 //! |---|---|
-//! | `cli` | claim, clock, config, daemon, server, store |
+//! | `cli` | claim, clock, config, daemon, provider, server, store |
 //! | `daemon` | api, clock, config, ledger, proxy, server, store, sweep |
 //! | `config` | api, claim, ledger, provider, proxy, server, store |
 //! | `api` | claim, clock, ledger, server, store |

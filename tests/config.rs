@@ -53,7 +53,7 @@ fn label_of<'r>(route: &'r RouteSettings, secret: &str) -> Option<&'r str> {
     let mut headers = HeaderMap::new();
     headers.insert("x-hub-signature-256", HeaderValue::try_from(signature).unwrap());
     let verifier = route.sender.verifier.as_ref().expect("the route verifies");
-    let request = Request { headers: &headers, body };
+    let request = Request::new(&headers, body);
     match verifier.verify(&request, UnixSeconds(0)) {
         Verification::Verified { secret, .. } => Some(secret),
         Verification::Stale { .. } | Verification::Rejected(_) => None,

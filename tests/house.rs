@@ -12,7 +12,7 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("api", &["claim", "clock", "ledger", "server", "store"]),
     ("chain", &[]),
     ("claim", &[]),
-    ("cli", &["claim", "clock", "config", "daemon", "server", "store"]),
+    ("cli", &["claim", "clock", "config", "daemon", "provider", "server", "store"]),
     ("clock", &["claim"]),
     ("config", &["api", "claim", "ledger", "provider", "proxy", "server", "store"]),
     ("daemon", &["api", "clock", "config", "ledger", "proxy", "server", "store", "sweep"]),

@@ -11,6 +11,7 @@ use super::wire::{ClaimRequest, ConfirmRequest, ExtendRequest, ReleaseRequest, V
 use crate::claim::{Fingerprint, Key, KeyError, Namespace, Owner, ROUTE_PREFIX, Token, Ttl, WorkResult};
 use crate::ledger::{Ask, AskClaim};
 use crate::quantity::parse_duration;
+use crate::store::AnswerAt;
 
 /// A command on a key, and how long a claim may wait.
 #[derive(Debug)]
@@ -88,6 +89,7 @@ fn claim(request: ClaimRequest) -> Result<Parsed, Problem> {
     is_verb(request.command, VerbName::Claim)?;
     let key = key(&request.namespace, &request.key)?;
     let ask = Ask::Claim(AskClaim {
+        answer_at: AnswerAt::Sync,
         token: request.token.as_deref().map(token).transpose()?,
         processing_ttl: ttl("processing_ttl", request.processing_ttl.as_deref())?,
         fingerprint: optional("fingerprint", request.fingerprint.as_deref(), Fingerprint::parse)?,

@@ -1,11 +1,13 @@
 //! The command line.
 //!
-//! `serve` and `check` work on a config; the others ask a running daemon over its API ([`client`]). What a command prints
-//! is for people unless `--json` is given: then it is the daemon's own answer, unchanged.
+//! `serve` and `check` work on a config, `providers` on what is compiled in and perhaps on one; the others ask a running
+//! daemon over its API ([`client`]). What a command prints is for people unless `--json` is given: then it is the daemon's
+//! own answer, unchanged.
 
 mod client;
 mod exit;
 mod logging;
+mod providers;
 mod reload;
 mod serve;
 mod status;
@@ -36,6 +38,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Check a config: every fault, or what holds and why
     Check(ConfigArgs),
+    /// List the providers that are known, or describe one
+    Providers(providers::ProvidersArgs),
     /// Claim a key
     Claim(verbs::ClaimArgs),
     /// Say that the work on a key is done
@@ -79,6 +83,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     match program.command {
         Command::Serve(args) => serve::serve(&args),
         Command::Check(args) => serve::check(&args),
+        Command::Providers(args) => providers::providers(&args),
         Command::Claim(args) => verbs::claim(&args),
         Command::Confirm(args) => verbs::confirm(&args),
         Command::Release(args) => verbs::release(&args),

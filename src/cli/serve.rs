@@ -67,9 +67,23 @@ pub(super) fn serve(args: &ServeArgs) -> Exit {
 }
 
 async fn run(config: Config, load: Load, surroundings: Surroundings) -> Exit {
-    // Before the start, which may take a while: a hangup would end a process that does not listen for it.
-    let hangups = signal(SignalKind::hangup());
-    let daemon = match Daemon::start(config, surroundings).await {
+    // Before the start, which may take a while: a signal that nobody listens for ends the process with an error.
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            tracing::error!(error = %error, "cannot listen for signals");
+            return Exit::Failed;
+        }
+    };
+    let started = tokio::select! {
+        started = Daemon::start(config, surroundings) => started,
+        () = signals.stop() => {
+            // Like a kill, which the store takes at any point; nobody was answered yet.
+            tracing::info!("told to stop before it was ready");
+            return Exit::Well;
+        }
+    };
+    let daemon = match started {
         Ok(daemon) => daemon.reloading(load),
         Err(error) => {
             tracing::error!(error = %Chain(&error), "cannot start");
@@ -81,32 +95,49 @@ async fn run(config: Config, load: Load, surroundings: Surroundings) -> Exit {
         }
     };
     tell_service_manager(&[sd_notify::NotifyState::Ready]);
-    let stop = asked_to_stop(hangups, daemon.reloads().clone());
-    let stopped = daemon.run(stop).await;
-    match stopped {
+    let stop = signals.stop_or_reload(daemon.reloads().clone());
+    match daemon.run(stop).await {
         Ok(()) => Exit::Well,
         Err(_) => Exit::Failed,
     }
 }
 
-/// Waits for SIGTERM or SIGINT. A SIGHUP asks for a reload, and does not wait for it: the log has what came of it.
-async fn asked_to_stop(hangups: io::Result<Signal>, reloads: ReloadDoor) {
-    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-    let ([Ok(mut terminate), Ok(mut interrupt)], Ok(mut hangups)) = (signals, hangups) else {
-        tracing::error!("cannot listen for signals; only a kill stops this process");
-        return std::future::pending().await;
-    };
-    loop {
+/// What the process listens for.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let [terminate, interrupt, hangup] =
+            [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+        Ok(Self { terminate: terminate?, interrupt: interrupt?, hangup: hangup? })
+    }
+
+    /// Waits for SIGTERM or SIGINT. A hangup that comes meanwhile waits for [`Signals::stop_or_reload`].
+    async fn stop(&mut self) {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hangups.recv() => {
-                let reloads = reloads.clone();
-                tokio::spawn(async move { reloads.ask().await });
-            }
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
     }
-    tell_service_manager(&[sd_notify::NotifyState::Stopping]);
+
+    /// Waits for SIGTERM or SIGINT. A SIGHUP asks for a reload, and does not wait for it: the log has what came of it.
+    async fn stop_or_reload(mut self, reloads: ReloadDoor) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => break,
+                _ = self.interrupt.recv() => break,
+                _ = self.hangup.recv() => {
+                    let reloads = reloads.clone();
+                    tokio::spawn(async move { reloads.ask().await });
+                }
+            }
+        }
+        tell_service_manager(&[sd_notify::NotifyState::Stopping]);
+    }
 }
 
 /// Says it where there is a service manager that listens.

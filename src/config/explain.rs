@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::api::{ApiSettings, Scope};
 use crate::ledger::{NamespaceSettings, OnStoreFailure};
-use crate::proxy::{HooksSettings, RouteSettings};
+use crate::proxy::{HooksSettings, OnMissingId, RouteSettings};
 use crate::quantity::{format_bytes, format_duration};
 use crate::store::{StoreSettings, SyncMode};
 
@@ -32,7 +32,7 @@ pub fn explain(config: &Config) -> Vec<String> {
 }
 
 /// Where its events come from and go to, then its limits, each with its cause.
-fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 6] {
+fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 7] {
     let name = &route.name;
     let sender = match (&route.sender.verifier, &route.sender.provider) {
         (Some(_), Some(provider)) => provider.to_string(),
@@ -44,12 +44,26 @@ fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 6] {
     };
     [
         format!("route {name}: {}, mode sync, {sender}, forward_to {}", route.path, route.forward_to.uri()),
+        format!("route {name}: event_id {}", event_id(route)),
         length("processing_ttl", route.processing_ttl.as_duration(), &causes.processing_ttl),
         length("confirmed_ttl", route.confirmed_ttl.as_duration(), &causes.confirmed_ttl),
         length("answer_within", route.answer_within, &causes.answer_within),
         format!("route {name}: max_body {} ({})", format_bytes(route.max_body_bytes), causes.max_body),
         format!("route {name}: on_store_failure {} ({})", failure(route.on_store_failure), causes.on_store_failure),
     ]
+}
+
+/// Where its ids are, and what happens without one.
+fn event_id(route: &RouteSettings) -> String {
+    let without = match route.on_missing_id {
+        OnMissingId::Forward => "forwarded unguarded",
+        OnMissingId::Reject => "refused",
+        OnMissingId::Hash => "guarded by the hash of its body",
+    };
+    match &route.sender.event_id {
+        Some(source) => format!("{source}; an event without one is {without}"),
+        None => format!("none; each event is {without}"),
+    }
 }
 
 fn api(api: &ApiSettings) -> Vec<String> {

@@ -1,6 +1,4 @@
 //! `[hooks]`.
-//!
-//! `public_url` is read and has no effect yet: none of the providers of this version signs the URL.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -21,6 +21,7 @@ mod hooks;
 mod item;
 mod listeners;
 mod namespaces;
+mod provider;
 mod quick;
 mod route;
 mod secrets;
@@ -47,7 +48,8 @@ pub use warning::{Oddity, Warning};
 
 use crate::api::ApiSettings;
 use crate::ledger::LedgerSettings;
-use crate::proxy::{HooksSettings, RouteSettings};
+use crate::provider::Profiles;
+use crate::proxy::{HooksSettings, PublicUrl, RouteSettings};
 use crate::server::ShutdownSettings;
 use crate::store::StoreSettings;
 
@@ -59,8 +61,11 @@ use unique::Unique;
 /// The largest config that is read. A route takes about 500 bytes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Tables of later versions: recorded events, and profiles of the user's own.
-const LATER: [&str; 2] = ["history", "provider"];
+/// The table of a later version: recorded events.
+const LATER: [&str; 1] = ["history"];
+
+/// Stands in for the public URL of a faulty `[hooks]`.
+const UNKNOWN_URL: &str = "https://unknown.invalid";
 
 /// Everything that can be set, checked.
 #[derive(Debug, Clone)]
@@ -73,6 +78,8 @@ pub struct Config {
     pub store: StoreSettings,
     /// The namespaces of the claim API.
     pub ledger: LedgerSettings,
+    /// The providers that routes can name: the built-in ones and those of the file.
+    pub providers: Profiles,
     /// The routes, in the order of the file.
     pub routes: Vec<RouteSettings>,
     /// The end of the daemon.
@@ -97,6 +104,15 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Config, ConfigFaul
 /// # Errors
 /// When it is no TOML, or has faults: all of them.
 pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Config, ConfigFaults> {
+    with_root(text, path, |root| assemble(root, environment))
+}
+
+/// Reads the table that a text is; what a reader of it reports comes out as the faults of the text.
+fn with_root<T>(
+    text: &str,
+    path: &Path,
+    read: impl FnOnce(Section<'_>) -> Result<T, Reported>,
+) -> Result<T, ConfigFaults> {
     let (document, syntax) = DeTable::parse_recoverable(text);
     let faults = Faults::new(text);
     if !syntax.is_empty() {
@@ -105,13 +121,21 @@ pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Confi
         }
         return Err(ConfigFaults::new(path, faults.into_found()));
     }
-    let root = Section::new(&faults, String::new(), 0, Some(document.get_ref()));
-    let config = assemble(root, environment);
+    let read = read(Section::new(&faults, String::new(), 0, Some(document.get_ref())));
     let found = faults.into_found();
-    match config {
-        Ok(config) if found.is_empty() => Ok(config),
+    match read {
+        Ok(read) if found.is_empty() => Ok(read),
         Ok(_) | Err(_) => Err(ConfigFaults::new(path, found)),
     }
+}
+
+/// Reads the providers of a file and nothing else of it: whoever asks about them need not be able to read its secrets.
+///
+/// # Errors
+/// When the file cannot be read, is no TOML, or has faults in its providers.
+pub fn providers(path: &Path, environment: &Environment) -> Result<Profiles, ConfigFaults> {
+    let text = read_bounded(path).map_err(|error| ConfigFaults::unreadable(path, error))?;
+    with_root(&text, path, |mut root| provider::read(root.named("provider"), environment.profiles()))
 }
 
 /// What holds without any file.
@@ -138,11 +162,18 @@ fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, 
     let api = root.section("api");
     let api = api.and_then(|section| api::read(section, environment, store_dir, &mut addresses));
     let namespaces = namespaces::read(root.section("defaults"), root.named("namespace"));
+    let providers = provider::read(root.named("provider"), environment.profiles());
+    // A route that names a faulty one is judged as if there were none; it says so, and so does the fault.
+    let around = environment.clone().with_profiles(providers.as_ref().unwrap_or(environment.profiles()).clone());
     let sections = root.tables("route");
     let has_routes = matches!(&sections, Ok(sections) if !sections.is_empty());
-    let routes = route::read(sections, environment, namespaces.as_ref().ok());
     let hooks = root.section("hooks");
     let hooks = hooks.and_then(|section| hooks::read(section, has_routes, &mut addresses));
+    let public_url = match &hooks {
+        Ok(hooks) => hooks.public_url.as_ref().map(PublicUrl::as_str),
+        Err(_) => Some(UNKNOWN_URL),
+    };
+    let routes = route::read(sections, &around, namespaces.as_ref().ok(), public_url);
     let shutdown = root.section("shutdown");
     let shutdown =
         shutdown.and_then(|section| shutdown::read(section, routes.as_ref().map_or(Duration::ZERO, Routes::longest)));
@@ -153,6 +184,7 @@ fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, 
         hooks: hooks?,
         store: store?,
         ledger: namespaces.ledger,
+        providers: providers?,
         routes: routes.settings,
         shutdown: shutdown?,
         causes: Causes {

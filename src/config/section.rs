@@ -4,6 +4,8 @@
 //! the table and was never asked for is unknown. So the list of known keys is the code that reads them, and cannot be
 //! out of date. A fault never stops the reading: `?` belongs behind `finish`.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Display;
 
 use toml::de::DeTable;
@@ -48,6 +50,16 @@ impl<'a> Section<'a> {
     /// Reports a fault of the section as a whole.
     pub(super) fn fault_of_all(&self, reason: impl Display) -> Reported {
         self.faults.report(self.offset, &self.name, reason)
+    }
+
+    /// Reports a fault at a place inside of the section, where it is known.
+    pub(super) fn fault_at(&self, offset: Option<usize>, reason: impl Display) -> Reported {
+        self.faults.report(offset.unwrap_or(self.offset), &self.name, reason)
+    }
+
+    /// The table as a whole, for a reader of its own; with where it begins.
+    pub(super) fn whole(&self) -> Option<(DeTable<'a>, usize)> {
+        Some((self.table?.clone(), self.offset))
     }
 
     fn take(&mut self, key: &'static str) -> Option<Item<'a>> {
@@ -119,6 +131,18 @@ impl<'a> Section<'a> {
             let item = section.item(name)?;
             Some(item.section().map(|table| (name, table)))
         }))
+    }
+
+    /// A table of texts, by names that the user chose; empty when not set.
+    pub(super) fn texts(&mut self, key: &'static str) -> Result<BTreeMap<String, String>, Reported> {
+        let section = self.section(key)?;
+        let names = section.table.into_iter().flatten();
+        let texts = all(names.filter_map(|(name, _)| {
+            let name: &str = name.get_ref();
+            let text = section.item(name)?.parse(|text| Ok::<_, Infallible>(text.to_owned()));
+            Some(text.map(|text| (name.to_owned(), text)))
+        }));
+        Ok(texts?.into_iter().collect())
     }
 
     /// The value, or a report that there is none.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::provider::Profile;
-use crate::proxy::RouteSettings;
+use crate::proxy::{OnMissingId, RoutePath, RouteSettings};
 use crate::quantity::format_duration;
 
 /// An oddity of a route.
@@ -48,6 +48,13 @@ pub enum Oddity {
         /// When it gets an answer.
         answer_within: Duration,
     },
+    /// Nothing tells a repeat from an event.
+    Unguarded {
+        /// Who sends.
+        sender: String,
+    },
+    /// What follows the prefix would be glued to the app's last word.
+    NoSlash,
     /// Of two senders one holds the other's secret, or one of the routes has the wrong one.
     SharedSecret {
         /// The route that had it first.
@@ -55,10 +62,21 @@ pub enum Oddity {
     },
 }
 
-/// What is odd about a route beside what is known of its sender.
-pub(super) fn of_route(route: &RouteSettings, profile: &Profile) -> Vec<Warning> {
+/// What is odd about a route, by itself and beside what is known of its sender.
+pub(super) fn of_route(route: &RouteSettings, profile: Option<&Profile>) -> Vec<Warning> {
+    let mut oddities = profile.map_or_else(Vec::new, |profile| beside(route, profile));
+    let is_prefix = matches!(route.path, RoutePath::Prefix(_));
+    oddities.extend((is_prefix && !route.forward_to.path().ends_with('/')).then_some(Oddity::NoSlash));
+    let warning = |oddity| Warning { route: route.name.clone(), oddity };
+    oddities.into_iter().map(warning).collect()
+}
+
+fn beside(route: &RouteSettings, profile: &Profile) -> Vec<Oddity> {
     let sender = || profile.title.clone();
     let mut oddities = Vec::new();
+    if route.sender.event_id.is_none() && route.on_missing_id == OnMissingId::Forward {
+        oddities.push(Oddity::Unguarded { sender: sender() });
+    }
     let (processing_ttl, confirmed_ttl) = (route.processing_ttl.as_duration(), route.confirmed_ttl.as_duration());
     // A window of 0 is a sender that does not come again.
     if let Some(window) = profile.retry.automatic.window().filter(|window| !window.is_zero()) {
@@ -78,8 +96,7 @@ pub(super) fn of_route(route: &RouteSettings, profile: &Profile) -> Vec<Warning>
             answer_within: route.answer_within,
         });
     }
-    let warning = |oddity| Warning { route: route.name.clone(), oddity };
-    oddities.into_iter().map(warning).collect()
+    oddities
 }
 
 impl fmt::Display for Warning {
@@ -111,6 +128,14 @@ impl fmt::Display for Oddity {
                 text(*max_duration),
                 text(*timeout),
                 text(*answer_within)
+            ),
+            Self::Unguarded { sender } => write!(
+                f,
+                "{sender} has no event id: each of its requests is handed over, repeats too, unless the route has event_id \
+                 or on_missing_id"
+            ),
+            Self::NoSlash => f.write_str(
+                "what follows the prefix of path is appended to forward_to as it comes, which does not end with a slash",
             ),
             Self::SharedSecret { with } => {
                 write!(f, "has a secret in common with route {with}, whose provider is another")

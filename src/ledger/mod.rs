@@ -25,7 +25,7 @@ use crate::claim::{
 };
 use crate::clock::Clock;
 use crate::metrics::Metrics;
-use crate::store::{Answer, Fault, Page, Reading, Reply, Request, Selection, Store};
+use crate::store::{Answer, AnswerAt, Fault, Page, Reading, Reply, Request, Selection, Store};
 use pledges::Pledges;
 use tally::Tally;
 use unbroken::Unbroken;
@@ -75,6 +75,9 @@ pub struct AskClaim {
     pub fingerprint: Option<Fingerprint>,
     /// The caller's name.
     pub owner: Option<Owner>,
+    /// When the claim may be answered, in a namespace that is open when the store fails. A closed one has asked not to go on
+    /// before all is safe.
+    pub answer_at: AnswerAt,
 }
 
 /// The ledger of one daemon.
@@ -231,6 +234,10 @@ impl Ledger {
 
     fn request(&self, key: Key, ask: Ask) -> Request {
         let settings = self.settings.read().unwrap_or_else(PoisonError::into_inner).of(key.namespace());
+        let answer_at = match (&ask, settings.on_store_failure) {
+            (Ask::Claim(claim), OnStoreFailure::Open) => claim.answer_at,
+            _ => AnswerAt::Sync,
+        };
         let command = match ask {
             Ask::Claim(claim) => Command::Claim(Claim {
                 token: claim.token.unwrap_or_else(fresh_token),
@@ -250,7 +257,7 @@ impl Ledger {
             }
             Ask::Forget => Command::Forget,
         };
-        Request { key, command, on_failure: settings.on_store_failure }
+        Request { key, command, on_failure: settings.on_store_failure, answer_at }
     }
 
     /// Calls those who wait for what has just happened, and counts it.

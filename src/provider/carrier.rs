@@ -1,8 +1,15 @@
 //! Where the signatures of a request stand, and how they are written there.
 
-use super::{Encoding, Format, Header, HeaderNameError, Place};
+use super::format::Presented;
+use super::pieces::one;
+use super::{Encoding, Format, Header, HeaderNameError, Place, Rejection, Request};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::fmt;
+
+/// Lines that are looked at where every line, or every header of a family, is a candidate. DocuSign numbers its headers
+/// from 1 to 100.
+const MAX_SIGNATURE_LINES: usize = 100;
 
 /// What carries the signature: the keys `header` (or `signature`), `repeatable`, `format` and `encoding` of a scheme's
 /// table.
@@ -77,6 +84,67 @@ fn in_header(name: String, repeatable: bool) -> Result<SignaturePlace, CarrierEr
         }
         None if repeatable => Ok(SignaturePlace::Lines(Header::try_from(name)?)),
         None => Ok(SignaturePlace::Text(Place::Header(Header::try_from(name)?))),
+    }
+}
+
+impl Carrier {
+    /// Reads what a request presents; `element` is the one of a batch that pointers are relative to. `stamp_field` names
+    /// the entry of a list that is the timestamp.
+    pub(super) fn read(
+        &self,
+        request: &Request<'_>,
+        element: Option<&[u8]>,
+        stamp_field: Option<&str>,
+    ) -> Result<Presented, Rejection> {
+        let read = |text: &[u8]| self.format.read(text, self.encoding, stamp_field);
+        match &self.place {
+            SignaturePlace::Text(place) => read(&text(request, element, place)?),
+            SignaturePlace::Lines(header) => {
+                let lines = request.headers.get_all(header.name()).iter();
+                any(lines.map(|line| read(line.as_bytes())), || Rejection::MissingHeader(header.clone()))
+            }
+            SignaturePlace::Family(beginning) => {
+                let names = request.headers.keys().filter(|name| name.as_str().starts_with(beginning));
+                let lines = names.map(|name| read(one(request.headers, &Header::from(name.clone()))?));
+                any(lines, || Rejection::MissingFamily(beginning.clone()))
+            }
+        }
+    }
+}
+
+fn text<'r>(request: &'r Request<'r>, element: Option<&'r [u8]>, place: &Place) -> Result<Cow<'r, [u8]>, Rejection> {
+    let found = match (place, element) {
+        (Place::Pointer(pointer), Some(_)) => request.find_in(element, pointer),
+        (place, _) => request.find(place),
+    };
+    found.map_err(|unreadable| Rejection::unreadable(place, unreadable))?.ok_or_else(|| Rejection::missing(place))
+}
+
+/// What several lines present together. One that cannot be read is one that does not match; its neighbour may.
+fn any(
+    lines: impl Iterator<Item = Result<Presented, Rejection>>,
+    missing: impl FnOnce() -> Rejection,
+) -> Result<Presented, Rejection> {
+    let (mut all, mut refused) = (Presented::default(), None);
+    for (count, line) in lines.enumerate() {
+        if count == MAX_SIGNATURE_LINES {
+            return Err(Rejection::TooManySignatures);
+        }
+        match line {
+            Ok(presented) => {
+                all.digests.extend(presented.digests);
+                if presented.stamp.is_some() && all.stamp.replace(presented.stamp.unwrap_or_default()).is_some() {
+                    return Err(Rejection::RepeatedTimestamp);
+                }
+            }
+            Err(error @ (Rejection::MalformedSignature | Rejection::NoSignatureOfScheme)) => refused = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match (all.digests.is_empty(), refused) {
+        (false, _) => Ok(all),
+        (true, Some(refused)) => Err(refused),
+        (true, None) => Err(missing()),
     }
 }
 

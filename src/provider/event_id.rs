@@ -1,12 +1,11 @@
 //! Which event a request is about, and what key its claim gets.
 
-use super::batch::{Array, Items};
+use super::batch::Array;
 use super::id_part::IdPartKeys;
 use super::sought::Sought;
 use super::{Header, IdPart, IdPartError, MissingId, Place, PointerError, Request};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use std::borrow::Cow;
 use std::fmt;
 
 /// The longest key of a claim, in bytes. Claims are not known here, so the number is; where a route is put together, it is
@@ -112,20 +111,22 @@ impl EventIdSource {
     /// The string "1000" and the number 1000 are one id: within one field, senders change between them to spare
     /// JavaScript its rounding, and mean the same event.
     pub fn find(&self, request: &Request<'_>) -> Identity {
-        let body = match self.reads_body().then(|| request.readable_body()) {
-            Some(Ok(body)) => body,
-            Some(Err(_)) => return Identity::Missing(MissingId::NotUnpacked),
-            None => Cow::Borrowed(request.body),
+        let body = match self.parts().iter().any(IdPart::is_in_body) {
+            true => request.content(),
+            false => Ok(request.body),
+        };
+        let Ok(body) = body else {
+            return Identity::Missing(MissingId::NotUnpacked);
         };
         match self {
-            Self::One(part) => match part.read(request, &body) {
+            Self::One(part) => match part.read(request, body) {
                 Sought::Text(text) => Identity::Known(EventId(text.into_owned())),
                 Sought::Missing(reason) => Identity::Missing(reason),
                 Sought::DuplicateHeader(header) => Identity::DuplicateHeader(header),
             },
-            Self::Parts(parts) => joined(request, &body, parts).map_or_else(|none| none, EventId::known),
+            Self::Parts(parts) => joined(request, body, parts).map_or_else(|none| none, EventId::of_list),
             Self::Batch { array, item } => {
-                of_items(request, &body, array, item).map_or_else(|none| none, EventId::known)
+                of_items(request, body, array, item).map_or_else(|none| none, EventId::of_list)
             }
         }
     }
@@ -145,18 +146,14 @@ impl EventIdSource {
             Self::One(_) | Self::Parts(_) => false,
         }
     }
-
-    fn reads_body(&self) -> bool {
-        self.parts().iter().any(IdPart::is_in_body)
-    }
 }
 
 fn bounded(parts: Vec<IdPart>) -> Result<Vec<IdPart>, EventIdSourceError> {
     if (1..=MAX_ID_PARTS).contains(&parts.len()) { Ok(parts) } else { Err(EventIdSourceError::Parts) }
 }
 
-/// Several texts as one: a list of strings, written like JSON. A quotation mark inside of a text is escaped, so that two
-/// different lists never look alike, whatever their texts hold; bytes that are no text stay as they are.
+/// Several texts as one: a list of strings, written like JSON, so that two different lists never look alike, whatever their
+/// texts hold. Bytes that are no text stay as they are.
 fn joined(request: &Request<'_>, body: &[u8], parts: &[IdPart]) -> Result<Vec<u8>, Identity> {
     let mut list = List::new();
     for part in parts {
@@ -171,11 +168,7 @@ fn joined(request: &Request<'_>, body: &[u8], parts: &[IdPart]) -> Result<Vec<u8
 
 /// The ids of all items as one. Where one has none, the request has none: its other items would stand for it.
 fn of_items(request: &Request<'_>, body: &[u8], array: &Array, item: &[IdPart]) -> Result<Vec<u8>, Identity> {
-    let elements = match array.items(body) {
-        Items::Found(elements) if elements.is_empty() => return Err(Identity::Missing(MissingId::Empty)),
-        Items::Found(elements) => elements,
-        Items::Missing(reason) => return Err(Identity::Missing(reason)),
-    };
+    let elements = array.items(body).map_err(Identity::Missing)?;
     let mut list = List::new();
     for element in elements {
         list.element(&joined(request, element.as_bytes(), item)?);
@@ -201,10 +194,11 @@ impl List {
     fn text(&mut self, text: &[u8]) {
         let mut quoted = vec![b'"'];
         for byte in text {
-            if matches!(byte, b'"' | b'\\') {
-                quoted.push(b'\\');
+            match byte {
+                b'"' | b'\\' => quoted.extend_from_slice(&[b'\\', *byte]),
+                0..=0x1f | 0x7f => quoted.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+                _ => quoted.push(*byte),
             }
-            quoted.push(*byte);
         }
         quoted.push(b'"');
         self.element(&quoted);
@@ -217,8 +211,13 @@ impl List {
 }
 
 impl EventId {
-    fn known(bytes: Vec<u8>) -> Identity {
-        Identity::Known(Self(bytes))
+    /// The id that a list is. One that is longer than a key becomes the digest of itself, so that the app is not sent the
+    /// ids of a thousand items in a header; no list is spelled like that.
+    fn of_list(list: Vec<u8>) -> Identity {
+        Identity::Known(Self(match list.len() {
+            0..=MAX_KEY_BYTES => list,
+            _ => format!("sha256:{}", hex::encode(Sha256::digest(&list))).into_bytes(),
+        }))
     }
 
     /// The id as the sender spelled it, or as its parts were put together.

@@ -76,11 +76,11 @@ const LENIENT_BASE64: engine::GeneralPurpose = engine::GeneralPurpose::new(
 
 /// What a signature header carries.
 #[derive(Default)]
-pub(super) struct Presented<'h> {
+pub(super) struct Presented {
     /// The digests or signatures that could be read; at least one.
     pub(super) digests: Vec<Vec<u8>>,
     /// The timestamp's text, if it stands among them.
-    pub(super) stamp: Option<&'h [u8]>,
+    pub(super) stamp: Option<Vec<u8>>,
 }
 
 /// One digest and nothing before it.
@@ -92,12 +92,12 @@ impl Default for Format {
 
 impl Format {
     /// Reads the header's value. `stamp_field` names the entry that is the timestamp.
-    pub(super) fn read<'h>(
+    pub(super) fn read(
         &self,
-        value: &'h [u8],
+        value: &[u8],
         encoding: Encoding,
         stamp_field: Option<&str>,
-    ) -> Result<Presented<'h>, Rejection> {
+    ) -> Result<Presented, Rejection> {
         match self {
             Self::Plain(plain) => plain.read(value, encoding),
             Self::List(list) => list.read(value, encoding, stamp_field),
@@ -106,7 +106,7 @@ impl Format {
 }
 
 impl Plain {
-    fn read<'h>(&self, value: &'h [u8], encoding: Encoding) -> Result<Presented<'h>, Rejection> {
+    fn read(&self, value: &[u8], encoding: Encoding) -> Result<Presented, Rejection> {
         let digest = value.strip_prefix(self.prefix.as_bytes()).ok_or(Rejection::MalformedSignature)?;
         let digest = encoding.decode(digest).ok_or(Rejection::MalformedSignature)?;
         Ok(Presented { digests: vec![digest], stamp: None })
@@ -114,12 +114,7 @@ impl Plain {
 }
 
 impl List {
-    fn read<'h>(
-        &self,
-        value: &'h [u8],
-        encoding: Encoding,
-        stamp_field: Option<&str>,
-    ) -> Result<Presented<'h>, Rejection> {
+    fn read(&self, value: &[u8], encoding: Encoding, stamp_field: Option<&str>) -> Result<Presented, Rejection> {
         let mut presented = Presented::default();
         let mut named = false;
         for (position, entry) in value.split(|byte| *byte == self.between.0).enumerate() {
@@ -134,7 +129,7 @@ impl List {
                 // One that cannot be read is one that does not match; its neighbour may.
                 presented.digests.extend(encoding.decode(value));
             } else if stamp_field.is_some_and(|field| field.as_bytes() == name)
-                && presented.stamp.replace(value).is_some()
+                && presented.stamp.replace(value.to_vec()).is_some()
             {
                 return Err(Rejection::RepeatedTimestamp);
             }

@@ -8,8 +8,7 @@
 //! choice could be made to sign an event; so it is answered after verification only, and signs nothing but what looks like
 //! a token ([`MAX_TOKEN_BYTES`]).
 
-use super::sought::Sought;
-use super::{Acknowledgement, MissingId, Place, Request, Secret};
+use super::{Acknowledgement, Place, Request, Secret, Unreadable};
 use http::Method;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -153,27 +152,25 @@ pub enum HandshakeFault {
 }
 
 impl Handshake {
-    /// What this request gets, if it is this handshake. `body` is the request's, unpacked where it came packed; `token` is
-    /// the route's. A request without the text that would be echoed or signed, or with one that is not of its form, is no
-    /// handshake.
-    fn reply(&self, request: &Request<'_>, body: &[u8], token: Option<&Secret>) -> Option<Reply<'_>> {
-        let at = |place| Sought::at(place, request, body);
-        if !self.when.iter().all(|condition| condition.holds(at(&condition.place))) {
+    /// What this request gets, if it is this handshake; `token` is the route's. A request without the text that would be
+    /// echoed or signed, or with one that is not of its form, is no handshake.
+    fn reply(&self, request: &Request<'_>, token: Option<&Secret>) -> Option<Reply<'_>> {
+        if !self.when.iter().all(|condition| condition.holds(&request.find(&condition.place))) {
             return None;
         }
         if let Some(place) = &self.token {
-            match (token, at(place)) {
-                (None, _) => return Some(Reply::Pass),
-                (Some(token), Sought::Text(given)) if token.text().as_bytes().ct_eq(&given).into() => {}
-                (Some(_), Sought::Text(_) | Sought::Missing(_) | Sought::DuplicateHeader(_)) => {
-                    return Some(Reply::Refused);
-                }
+            let Some(token) = token else {
+                return Some(Reply::Pass);
+            };
+            let given = request.find(place).ok().flatten().unwrap_or_default();
+            if !bool::from(token.text().as_bytes().ct_eq(&given)) {
+                return Some(Reply::Refused);
             }
         }
         match &self.answer {
-            HandshakeAnswer::Text(place) => echo(at(place)).map(Reply::Text),
+            HandshakeAnswer::Text(place) => echo(request.find(place)).map(Reply::Text),
             HandshakeAnswer::Fixed(answer) => Some(Reply::Fixed(answer)),
-            HandshakeAnswer::Sign(form) => signable(at(&form.text)).map(|token| Reply::Sign { form, token }),
+            HandshakeAnswer::Sign(form) => signable(request.find(&form.text)).map(|token| Reply::Sign { form, token }),
             HandshakeAnswer::Pass => Some(Reply::Pass),
         }
     }
@@ -213,17 +210,16 @@ impl Handshake {
 /// The reply to a GET or HEAD.
 pub fn reply_unsigned<'h>(
     handshakes: &'h [Handshake],
-    method: &Method,
     request: &Request<'_>,
     token: Option<&Secret>,
 ) -> Option<Reply<'h>> {
-    let wanted = match *method {
+    let wanted = match *request.method() {
         Method::GET => HandshakeMethod::Get,
         Method::HEAD => HandshakeMethod::Head,
         _ => return None,
     };
     let asked = handshakes.iter().filter(|handshake| handshake.method == wanted);
-    asked.filter_map(|handshake| handshake.reply(request, &[], token)).next()
+    asked.filter_map(|handshake| handshake.reply(request, token)).next()
 }
 
 /// The reply to a POST that has not been verified, if it is a handshake that comes before there is a secret.
@@ -231,29 +227,28 @@ pub fn reply_unverified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) 
     if request.body.len() > MAX_UNVERIFIED_BODY_BYTES {
         return None;
     }
-    posts(handshakes, false).filter_map(|handshake| handshake.reply(request, request.body, None)).next()
+    posts(handshakes, false).filter_map(|handshake| handshake.reply(request, None)).next()
 }
 
 /// The reply to a POST that has been verified, or need not be.
 pub fn reply_verified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<Reply<'h>> {
-    let mut posts = posts(handshakes, true).peekable();
-    posts.peek()?;
-    // One that cannot be unpacked is no handshake.
-    let body = request.readable_body().unwrap_or(Cow::Borrowed(&[]));
-    posts.filter_map(|handshake| handshake.reply(request, &body, None)).next()
+    posts(handshakes, true).filter_map(|handshake| handshake.reply(request, None)).next()
 }
 
 fn posts(handshakes: &[Handshake], verified: bool) -> impl Iterator<Item = &Handshake> {
     handshakes.iter().filter(move |one| one.method == HandshakeMethod::Post && one.verified == verified)
 }
 
+/// What was found in a place; `None` where there is nothing.
+type Found<'r> = Result<Option<Cow<'r, [u8]>>, Unreadable>;
+
 impl Condition {
-    fn holds(&self, found: Sought<'_>) -> bool {
+    fn holds(&self, found: &Found<'_>) -> bool {
         match (found, &self.equals) {
-            (Sought::Text(text), Some(wanted)) => !self.absent && *text == *wanted.as_bytes(),
-            (Sought::Text(_), None) => !self.absent,
-            (Sought::Missing(MissingId::Absent), _) => self.absent,
-            (Sought::Missing(_) | Sought::DuplicateHeader(_), _) => false,
+            (Ok(None), _) => self.absent,
+            (Ok(Some(text)), Some(wanted)) => !self.absent && **text == *wanted.as_bytes(),
+            (Ok(Some(text)), None) => !self.absent && !text.trim_ascii().is_empty(),
+            (Err(_), _) => false,
         }
     }
 }
@@ -265,20 +260,16 @@ fn is_in_body(place: &Place) -> bool {
     }
 }
 
-fn echo(found: Sought<'_>) -> Option<Vec<u8>> {
-    match found {
-        Sought::Text(text) if text.len() <= MAX_ECHO_BYTES => Some(text.into_owned()),
-        Sought::Text(_) | Sought::Missing(_) | Sought::DuplicateHeader(_) => None,
-    }
+fn echo(found: Found<'_>) -> Option<Vec<u8>> {
+    let text = found.ok()??;
+    (!text.is_empty() && text.len() <= MAX_ECHO_BYTES).then(|| text.into_owned())
 }
 
 /// A text that may be signed: letters, digits, `-` and `_`. No signed string of an event consists of these alone.
-fn signable(found: Sought<'_>) -> Option<String> {
-    let Sought::Text(text) = found else {
-        return None;
-    };
+fn signable(found: Found<'_>) -> Option<String> {
+    let text = found.ok()??;
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let is_token = text.len() <= MAX_TOKEN_BYTES && text.iter().all(plain);
+    let is_token = (1..=MAX_TOKEN_BYTES).contains(&text.len()) && text.iter().all(plain);
     is_token.then(|| String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -2,6 +2,8 @@
 
 use super::{Algorithm, Carrier, Message};
 use serde::Deserialize;
+use sha1::Sha1;
+use sha2::{Digest, Sha256, Sha512};
 
 /// The parameters of the scheme, the table `[signature.hash]` of a profile. The signed string contains `{secret}`.
 ///
@@ -18,4 +20,19 @@ pub struct Hash {
     /// What is hashed.
     #[serde(flatten)]
     pub message: Message,
+}
+
+/// The hash of all pieces.
+pub(super) fn digest(algorithm: Algorithm, pieces: &[&[u8]]) -> Vec<u8> {
+    match algorithm {
+        Algorithm::Sha1 => of::<Sha1>(pieces),
+        Algorithm::Sha256 => of::<Sha256>(pieces),
+        Algorithm::Sha512 => of::<Sha512>(pieces),
+    }
+}
+
+fn of<D: Digest>(pieces: &[&[u8]]) -> Vec<u8> {
+    let mut hash = D::new();
+    pieces.iter().for_each(|piece| hash.update(piece));
+    hash.finalize().to_vec()
 }

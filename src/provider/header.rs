@@ -25,6 +25,12 @@ impl Header {
     }
 }
 
+impl From<HeaderName> for Header {
+    fn from(name: HeaderName) -> Self {
+        Self(name)
+    }
+}
+
 impl TryFrom<String> for Header {
     type Error = HeaderNameError;
 

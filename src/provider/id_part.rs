@@ -50,7 +50,7 @@ pub enum IdPartError {
 
 impl IdPart {
     /// Reads the text; `body` is the request's, unpacked where it came packed.
-    pub(super) fn read<'r>(&self, request: &Request<'r>, body: &'r [u8]) -> Sought<'r> {
+    pub(super) fn read<'r>(&self, request: &'r Request<'_>, body: &'r [u8]) -> Sought<'r> {
         match self {
             Self::Text(place) => Sought::at(place, request, body),
             Self::InForm { field, pointer } => match Sought::in_form(body, field) {

@@ -1,6 +1,6 @@
 //! What a signature is over: the signed bytes, and what is checked beside them.
 
-use super::{Place, SignatureFault, SignedString, Timestamp, TimestampPlace};
+use super::{Place, SignatureFault, SignedString, Timestamp, TimestampPlace, UrlPorts};
 use serde::Deserialize;
 
 /// The keys of a scheme's table that describe what is signed.
@@ -28,18 +28,6 @@ pub struct BodyHash {
     /// body.
     #[serde(default)]
     pub required_unless_form: bool,
-}
-
-/// Which spellings of our URL the sender may have signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum UrlPorts {
-    /// The URL as it is configured.
-    #[default]
-    Exact,
-    /// An https URL with its port and without it, said or not: Twilio writes either, by product and date. Over plain http
-    /// the port has always been part of what is signed.
-    Either,
 }
 
 impl Message {

@@ -22,22 +22,28 @@
 mod acknowledgement;
 mod batch;
 mod carrier;
+mod described;
+mod description;
 mod event_id;
 mod form;
 mod format;
+mod gzip;
 mod handshake;
 mod hash;
 mod header;
 mod hmac;
 mod id_part;
 mod jwt;
+mod keys;
 mod lifetimes;
 mod message;
+mod pieces;
 mod place;
 mod pointer;
 mod profile;
 mod public_key;
-mod reading;
+mod rejection;
+mod request;
 mod retry;
 mod rfc3339;
 mod secret;
@@ -48,6 +54,7 @@ mod sought;
 mod status;
 mod table;
 mod timestamp;
+mod url_ports;
 mod verification;
 
 #[cfg(test)]
@@ -56,10 +63,13 @@ mod tests;
 pub use self::acknowledgement::Acknowledgement;
 pub use self::batch::{Array, MAX_BATCH_ITEMS};
 pub use self::carrier::{Carrier, CarrierError, SignaturePlace};
+pub use self::described::MAX_SIGNED_ITEMS;
 pub use self::event_id::{
     EventId, EventIdSource, EventIdSourceError, Identity, MAX_ID_PARTS, MAX_KEY_BYTES, body_key_text,
 };
+pub use self::form::MAX_FORM_FIELDS;
 pub use self::format::{Encoding, Format, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError};
+pub use self::gzip::Undecodable;
 pub use self::handshake::{
     Condition, Handshake, HandshakeAnswer, HandshakeFault, HandshakeMethod, MAX_ECHO_BYTES, MAX_TOKEN_BYTES,
     MAX_UNVERIFIED_BODY_BYTES, Reply, Sign, reply_unsigned, reply_unverified, reply_verified,
@@ -70,11 +80,13 @@ pub use self::hmac::{Algorithm, Base64Key, Hmac, KeyForm};
 pub use self::id_part::{IdPart, IdPartError, IdPartKeys};
 pub use self::jwt::{Jwt, JwtAlgorithm};
 pub use self::lifetimes::{Caused, Lifetimes, PROCESSING_FACTOR};
-pub use self::message::{BodyHash, Message, UrlPorts};
+pub use self::message::{BodyHash, Message};
 pub use self::place::Place;
 pub use self::pointer::{MAX_POINTER_STEPS, Pointer, PointerError};
 pub use self::profile::{Confidence, EventIdFacts, Grounds, Profile, ProfileFault, Stability};
 pub use self::public_key::{ChosenHash, EcdsaP256, Ed25519, Rsa, RsaAlgorithm, RsaHash};
+pub use self::rejection::Rejection;
+pub use self::request::{Request, Unreadable};
 pub use self::retry::{Redelivery, Retry};
 pub use self::secret::{MAX_SECRET_BYTES, Secret, SecretError, SecretFault};
 pub use self::shared_secret::{Basic, Token};
@@ -84,15 +96,5 @@ pub use self::sought::MissingId;
 pub use self::status::{StatusRange, StatusRangeError};
 pub use self::table::{DefineError, Profiles};
 pub use self::timestamp::{Timestamp, TimestampPlace, TimestampUnit, Tolerance, UnixSeconds};
-pub use self::verification::{MAX_SECRETS, Rejection, Verification, Verifier, VerifierError};
-
-/// What a sender sent, as it arrived: the part of a request that schemes look at.
-///
-/// A struct and not two arguments, because schemes that sign the method or the URL add a field here.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'r> {
-    /// Header lines with their values as bytes; they need not be UTF-8.
-    pub headers: &'r http::HeaderMap,
-    /// The body before any decoding. Signatures are over exactly these bytes.
-    pub body: &'r [u8],
-}
+pub use self::url_ports::UrlPorts;
+pub use self::verification::{MAX_SECRETS, Terms, Verification, Verifier, VerifierError};

@@ -5,16 +5,18 @@
 //! to is handed over as the text that stands there. It takes one pass, keeps no copy, and is bounded in depth by the
 //! pointer's length, not by the body's nesting.
 
+use super::Unreadable;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The longest pointer, in steps. Ids stand two or three levels deep; each step is a level of recursion.
 pub const MAX_POINTER_STEPS: usize = 16;
 
 /// U+FEFF in UTF-8. RFC 8259, section 8.1, forbids senders to write it and allows readers to skip it.
-const BYTE_ORDER_MARK: &[u8] = &[0xEF, 0xBB, 0xBF];
+pub(super) const BYTE_ORDER_MARK: &[u8] = &[0xEF, 0xBB, 0xBF];
 
 /// A pointer of at least one step: the empty pointer names the whole document, and that is no id.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -65,6 +67,69 @@ impl Pointer {
             Err(error) if error.is_data() => Reached::Absent,
             Err(_) => Reached::NotJson,
         }
+    }
+}
+
+impl Pointer {
+    /// The text at the pointer's place: the characters of a string with its escapes resolved, or the literal of a number
+    /// or of a truth value. `None` where nothing is, or `null`.
+    pub(super) fn text<'b>(&self, document: &'b [u8]) -> Result<Option<Cow<'b, [u8]>>, Unreadable> {
+        let literal = match self.follow(document) {
+            Reached::Text(literal) => literal,
+            Reached::Absent => return Ok(None),
+            Reached::Ambiguous => return Err(Unreadable::Repeated),
+            Reached::NotJson => return Err(Unreadable::NotJson),
+        };
+        match literal.as_bytes() {
+            b"null" => Ok(None),
+            [b'"', characters @ .., b'"'] if !characters.contains(&b'\\') => Ok(Some(Cow::Borrowed(characters))),
+            [b'"', ..] => match serde_json::from_str::<String>(literal) {
+                Ok(text) => Ok(Some(Cow::Owned(text.into_bytes()))),
+                Err(_) => Err(Unreadable::NotText),
+            },
+            [b'[' | b'{', ..] => Err(Unreadable::NotText),
+            plain => Ok(Some(Cow::Borrowed(plain))),
+        }
+    }
+
+    /// A pointer to one key of the outermost object.
+    pub(super) fn to_key(key: &str) -> Result<Self, PointerError> {
+        Self::try_from(format!("/{}", key.replace('~', "~0").replace('/', "~1")))
+    }
+}
+
+/// The elements of a JSON array, each as its literal text, up to one more than `max`: so that too many can be told from
+/// just enough. `None` where the text is no array.
+pub(super) fn elements(array: &str, max: usize) -> Option<Vec<&str>> {
+    let mut reader = serde_json::Deserializer::from_str(array);
+    let elements = reader.deserialize_seq(Elements { max }).ok()?;
+    reader.end().ok().map(|()| elements)
+}
+
+struct Elements {
+    max: usize,
+}
+
+impl<'b> Visitor<'b> for Elements {
+    type Value = Vec<&'b str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an array of at most {} elements", self.max)
+    }
+
+    fn visit_seq<A: SeqAccess<'b>>(self, mut array: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = array.next_element::<&'b RawValue>()? {
+            elements.push(element.get());
+            if elements.len() > self.max {
+                // To the end, or the reader would take the rest for junk behind the array.
+                while array.next_element::<IgnoredAny>()?.is_some() {}
+                break;
+            }
+        }
+        // The reader must stand behind the array.
+        while array.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(elements)
     }
 }
 

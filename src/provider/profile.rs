@@ -85,6 +85,16 @@ pub enum Stability {
     Unknown,
 }
 
+impl Stability {
+    /// In the words of the files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// For each group of facts, the best source that it rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

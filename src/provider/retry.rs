@@ -1,5 +1,6 @@
 //! How long a sender may come back with an event, by itself and by a person's hand.
 
+use crate::quantity::format_duration;
 use serde::Deserialize;
 use std::{fmt, time::Duration};
 
@@ -46,7 +47,7 @@ impl fmt::Display for Redelivery {
             Self::Never => f.write_str("never"),
             Self::Unpublished => f.write_str("not published"),
             Self::Unlimited => f.write_str("without a limit"),
-            Self::WithinSeconds(seconds) => write!(f, "within {seconds}s"),
+            Self::WithinSeconds(seconds) => write!(f, "within {}", format_duration(Duration::from_secs(*seconds))),
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! A newline from an editor, a byte order mark from another, a zero-width space from a web page: each makes every
 //! signature fail, with a message that speaks of the body. The trailing newline of a file is everybody's habit and is
-//! taken off; all else that nobody means is refused, since to repair it silently would make a secret whose text is not
-//! the one in the file.
+//! taken off, and PEM and JSON keys may have lines; all else that nobody means is refused, since to repair it silently
+//! would make a secret whose text is not the one in the file.
 
 use std::fmt;
 
-/// The longest secret. Senders hand out 10 to 100 characters; 4 KiB is room for any of them and not for a file that was
-/// named by mistake.
-pub const MAX_SECRET_BYTES: usize = 4096;
+/// The longest secret. Senders hand out 10 to 100 characters, and certificates with the chain of their issuers; 16 KiB is
+/// room for any of them and not for a file that was named by mistake.
+pub const MAX_SECRET_BYTES: usize = 16 << 10;
 
 /// A sender's secret: text that can be shown to nobody, with a label that can.
 #[derive(Clone, PartialEq, Eq)]
@@ -77,6 +77,24 @@ pub enum SecretFault {
     /// The profile says hexadecimal, and it is not.
     #[error("it is not an even number of hexadecimal digits, which this provider's secrets are")]
     NotHex,
+    /// The profile says a public key, and it is none of that kind.
+    #[error("it is not {wanted}")]
+    NotPublicKey {
+        /// What was expected, and in which forms.
+        wanted: &'static str,
+    },
+    /// The private half of a key pair, which belongs to the sender alone.
+    #[error("it is a private key; only the public one is needed here, and the private one must stay with the sender")]
+    PrivateKey,
+    /// An RSA key that signatures cannot be verified with.
+    #[error("it is an RSA key of {bits} bits; from 2048 to 8192 are taken")]
+    RsaSize {
+        /// Its size.
+        bits: usize,
+    },
+    /// The profile says HTTP Basic, and there is no user.
+    #[error("it is not user:password, which this provider's secrets are")]
+    NoUser,
 }
 
 impl Secret {
@@ -114,8 +132,10 @@ fn judge(bytes: &[u8]) -> Result<&str, SecretFault> {
     }
     let text = std::str::from_utf8(bytes).map_err(|error| SecretFault::NotText { byte: error.valid_up_to() + 1 })?;
     judge_ends(text)?;
-    let found =
-        text.chars().zip(1..).find_map(|(character, position)| Some((character, position, invisible(character)?)));
+    // The line ends of a key file are part of its form.
+    let is_line_end = |character: char| matches!(character, '\n' | '\r') && has_lines(text);
+    let found = (text.chars().zip(1..).filter(|(character, _)| !is_line_end(*character)))
+        .find_map(|(character, position)| Some((character, position, invisible(character)?)));
     match found {
         Some((character, position, name)) => Err(SecretFault::Invisible { position, code: character.into(), name }),
         None => Ok(text),
@@ -139,6 +159,11 @@ fn judge_ends(text: &str) -> Result<(), SecretFault> {
 fn without_final_newline(bytes: &[u8]) -> &[u8] {
     let without = bytes.strip_suffix(b"\n").map(|rest| rest.strip_suffix(b"\r").unwrap_or(rest));
     without.unwrap_or(bytes)
+}
+
+/// Whether the text is of several lines by its nature: PEM, or a key as JSON.
+fn has_lines(text: &str) -> bool {
+    text.starts_with("-----BEGIN ") || text.starts_with('{')
 }
 
 /// Only marks on both sides count: a generated secret may well begin with one.

@@ -36,8 +36,8 @@ pub(super) enum Part {
     Form(String),
     Query(String),
     Method,
-    /// The URL that the sender knows us by, with the target as received.
-    Url,
+    /// The URL that the sender knows us by, without the target: `{url}` is this and [`Part::Target`].
+    PublicUrl,
     /// Path and query as received.
     Target,
     /// All fields of a form, sorted: Twilio's way.
@@ -165,7 +165,7 @@ impl SignedString {
 
     /// Whether the query string is.
     pub(super) fn covers_query(&self) -> bool {
-        self.has(|part| matches!(part, Part::Url | Part::Target))
+        self.parts.contains(&Part::Target)
     }
 
     /// Whether this parameter of the query string is.
@@ -175,7 +175,7 @@ impl SignedString {
 
     /// Whether the URL that the sender knows us by is needed.
     pub(super) fn needs_public_url(&self) -> bool {
-        self.parts.contains(&Part::Url)
+        self.parts.contains(&Part::PublicUrl)
     }
 
     /// Whether the secret is one of the pieces.
@@ -196,7 +196,7 @@ impl Part {
     /// Whether it is some of what the sender sent.
     fn is_of_request(&self) -> bool {
         match self {
-            Self::Literal(_) | Self::Parameter(_) | Self::Secret | Self::Method => false,
+            Self::Literal(_) | Self::Parameter(_) | Self::Secret | Self::Method | Self::PublicUrl => false,
             Self::Timestamp
             | Self::Header(_)
             | Self::Body
@@ -204,7 +204,6 @@ impl Part {
             | Self::Pointer { .. }
             | Self::Form(_)
             | Self::Query(_)
-            | Self::Url
             | Self::Target
             | Self::FormSorted
             | Self::ListedHeaders(_)
@@ -246,7 +245,10 @@ fn parse(text: &str) -> Result<Vec<Part>, SignedStringError> {
         let (word, after) =
             from_brace.strip_prefix('{').and_then(|inside| inside.split_once('}')).ok_or(SignedStringError::Brace)?;
         push_literal(&mut parts, literal);
-        parts.push(placeholder(word)?);
+        match word {
+            "url" => parts.extend([Part::PublicUrl, Part::Target]),
+            word => parts.push(placeholder(word)?),
+        }
         rest = after;
     }
     push_literal(&mut parts, rest);
@@ -277,7 +279,6 @@ fn plain(word: &str) -> Option<Part> {
         "body-crc32" => Part::BodyCrc32,
         "timestamp" => Part::Timestamp,
         "method" => Part::Method,
-        "url" => Part::Url,
         "target" => Part::Target,
         "form-sorted" => Part::FormSorted,
         "secret" => Part::Secret,
@@ -317,6 +318,6 @@ fn line(word: &str) -> Result<Line, SignedStringError> {
     if key.is_empty() {
         return Err(SignedStringError::Nameless("lines".to_owned()));
     }
-    let pointer = Pointer::try_from(format!("/{}", key.replace('~', "~0").replace('/', "~1")))?;
+    let pointer = Pointer::to_key(key)?;
     Ok(Line { key: key.to_owned(), pointer, optional })
 }

@@ -5,7 +5,6 @@
 //! needs a text, the same faults are rejections, and stand with the signature's code.
 
 use super::form::{Field, field};
-use super::header::{Sole, sole};
 use super::pointer::Reached;
 use super::{Header, Place, Pointer, Request};
 use std::borrow::Cow;
@@ -51,24 +50,28 @@ pub enum MissingId {
 }
 
 impl<'r> Sought<'r> {
-    /// Reads a place. `body` is the request's, unpacked where it came packed.
+    /// Reads a place. `body` is the request's, unpacked where it came packed, or an item of it.
     ///
     /// Of a JSON string the text is its characters with escapes resolved; of a number, its digits as they stand, so that
     /// none is rounded and 1000, 1e3 and 1000.0 are three texts.
-    pub(super) fn at(place: &Place, request: &Request<'r>, body: &'r [u8]) -> Self {
+    pub(super) fn at(place: &Place, request: &'r Request<'_>, body: &'r [u8]) -> Self {
         match place {
-            Place::Header(header) => match sole(request.headers, header) {
-                Sole::Absent => Self::Missing(MissingId::Absent),
-                Sole::Once(value) => Self::text(Cow::Borrowed(value)),
-                Sole::Repeated => Self::DuplicateHeader(header.clone()),
-            },
             Place::Pointer(pointer) => Self::in_json(body, pointer),
             Place::Form(name) => Self::in_form(body, name),
-            Place::Query(name) => Self::in_form(request.query(), name),
+            Place::Header(header) => match request.find(place) {
+                Ok(None) => Self::Missing(MissingId::Absent),
+                Ok(Some(text)) => Self::text(text),
+                Err(_) => Self::DuplicateHeader(header.clone()),
+            },
+            Place::Query(_) => match request.find(place) {
+                Ok(None) => Self::Missing(MissingId::Absent),
+                Ok(Some(text)) => Self::text(text),
+                Err(_) => Self::Missing(MissingId::Ambiguous),
+            },
         }
     }
 
-    /// Reads a field of a form. The query of a URL is one too.
+    /// Reads a field of a form.
     pub(super) fn in_form(form: &'r [u8], name: &str) -> Self {
         match field(form, name) {
             Field::Absent => Self::Missing(MissingId::Absent),

@@ -2,6 +2,7 @@
 
 use super::Profile;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Names and texts of the files in `profiles`.
 macro_rules! files {
@@ -71,19 +72,40 @@ const MAX_NAME_BYTES: usize = 64;
 
 /// Every profile that a route may name. A value that the daemon owns, not a global: a reload builds a new one, and
 /// requests under way keep theirs.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Profiles(BTreeMap<String, Profile>);
 
 /// A profile cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum DefineError {
     /// The name is not `[a-z0-9][a-z0-9-]{0,63}`.
-    #[error("{0:?} is not a provider name: 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, not beginning with -")]
+    #[error(
+        "{0:?} is no name of a provider, which is {MAX_NAME_BYTES} of a-z, 0-9 and - at most, not beginning with -"
+    )]
     Name(String),
     /// The name is taken. A built-in profile cannot be replaced: what a route's `provider = "stripe"` checks must not
     /// depend on another part of the file.
     #[error("provider {0:?} exists already")]
     Taken(String),
+}
+
+/// The names: what is behind them fills pages.
+impl fmt::Debug for Profiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl DefineError {
+    /// The reason without the name, to be read behind it.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Name(_) => {
+                format!("must be named with 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, not beginning with -")
+            }
+            Self::Taken(_) => "has the name of a built-in provider".to_owned(),
+        }
+    }
 }
 
 impl Profiles {

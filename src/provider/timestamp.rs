@@ -6,6 +6,7 @@
 
 use super::{Header, Place, Pointer, rfc3339};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The least tolerance that a profile can bring about. Some SDKs use 5 s; but a sender's backlog and two unsynchronised
@@ -148,6 +149,13 @@ impl Timestamp {
         }
         .map(UnixSeconds)
     }
+}
+
+/// The timestamp of a request: its text as sent, and the moment it says. Both are empty for senders that have none.
+#[derive(Default)]
+pub(super) struct Stamped<'r> {
+    pub(super) text: Cow<'r, [u8]>,
+    pub(super) at: Option<UnixSeconds>,
 }
 
 /// Digits and nothing else: no sign, blank, exponent or fraction. Library parsers take some of them, and then a text that

@@ -4,9 +4,10 @@
 //! own trouble is 503, because a 4xx makes some senders give up; 502 and 504 speak of the app. Texts are fixed: nothing
 //! of a request or a secret is ever in them.
 
-use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, HeaderValue, StatusCode, Version};
 
+use super::handshake::Greeting;
 use super::headers::strip_hop_by_hop;
 use super::verdict::Verdict;
 use crate::server::{Response, ResponseBody, close};
@@ -33,6 +34,7 @@ pub(super) fn response(verdict: Verdict) -> Response {
         Verdict::Unverified => text(StatusCode::UNAUTHORIZED, "the signature could not be verified\n"),
         Verdict::Stale => retry(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECONDS, "the timestamp is out of tolerance\n"),
         Verdict::NoId => text(StatusCode::UNPROCESSABLE_ENTITY, "the event has no id\n"),
+        Verdict::Handshake(greeting) => greet(greeting),
         Verdict::Duplicate { replay: Some(answer) } => relayed(answer),
         Verdict::Duplicate { replay: None } => text(StatusCode::OK, "handled before\n"),
         Verdict::InProgress { expires_in } => {
@@ -62,6 +64,24 @@ fn relayed(answer: http::Response<bytes::Bytes>) -> Response {
     // The version is the connection's, not the message's (RFC 9110, section 6.2).
     *response.version_mut() = Version::HTTP_11;
     strip_hop_by_hop(response.headers_mut());
+    response
+}
+
+/// What a sender wants to see before it delivers. A text of its own choice is nothing but text, whatever a browser would
+/// make of it.
+fn greet(greeting: Greeting) -> Response {
+    let (status, content_type, body) = match greeting {
+        Greeting::Relayed(answer) => return relayed(answer),
+        Greeting::Text(text) => (StatusCode::OK, Some("text/plain".to_owned()), text),
+        Greeting::Json(json) => (StatusCode::OK, Some("application/json".to_owned()), json.into_bytes()),
+        Greeting::Fixed(answer) => (answer.status_code(), answer.content_type, answer.body.into_bytes()),
+    };
+    let mut response = Response::new(ResponseBody::from(body));
+    *response.status_mut() = status;
+    if let Some(Ok(content_type)) = content_type.map(HeaderValue::try_from) {
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
     response
 }
 

@@ -27,8 +27,8 @@ const DEGRADED: HeaderName = HeaderName::from_static("onced-degraded");
 const DELIVERY: HeaderName = HeaderName::from_static("onced-delivery");
 const EVENT_ID: HeaderName = HeaderName::from_static("onced-event-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const RECEIVED_AT: HeaderName = HeaderName::from_static("onced-received-at");
-const VERIFIED: HeaderName = HeaderName::from_static("onced-verified");
+pub(super) const RECEIVED_AT: HeaderName = HeaderName::from_static("onced-received-at");
+pub(super) const VERIFIED: HeaderName = HeaderName::from_static("onced-verified");
 
 /// Why an event without an identity goes on unguarded, for the app and for the metrics.
 pub(super) const NO_EVENT_ID: &str = "no_event_id";

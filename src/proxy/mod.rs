@@ -11,6 +11,7 @@
 mod answer;
 mod app;
 mod attempt;
+mod handshake;
 mod headers;
 mod kept;
 mod settings;
@@ -23,14 +24,15 @@ use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use http::request::Parts;
+use http::uri::PathAndQuery;
 use http::{Method, Uri};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use settings::{
-    DuplicateResponse, ForwardTo, ForwardToError, HooksSettings, InFlight, Network, NetworkError, OnMissingId,
-    OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
+    DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, Network, NetworkError,
+    OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings, SenderSettings,
 };
 pub use signing::{SigningKey, SigningKeyError};
 
@@ -40,6 +42,7 @@ use crate::ledger::{Ask, AskClaim, Ledger};
 use crate::metrics::{ByProvider, ByReason, ByRoute, Metrics};
 use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
 use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
+use crate::store::AnswerAt;
 use app::App;
 use attempt::{Attempt, Guarded, NO_EVENT_ID};
 use headers::Origin;
@@ -147,7 +150,7 @@ impl Proxy {
     async fn serve(self: &Arc<Self>, found: &Match<'_>, trusted_proxies: &[Network], request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
-        if request.head.method != Method::POST {
+        if !handshake::is_taken(route, &request.head.method) {
             return Verdict::Method;
         }
         let origin = Origin::of(&request, trusted_proxies, self.over_tls);
@@ -159,8 +162,18 @@ impl Proxy {
             }
         };
         let received = Received { head: request.head, body, origin, at };
-        if let Some(refused) = self.verify(route, &received) {
-            return refused;
+        if let Some(reply) = handshake::before_verification(route, &sent(route, &received)) {
+            return self.greet(found, reply, None, received).await;
+        }
+        if received.head.method != Method::POST {
+            return Verdict::Method;
+        }
+        let secret = match self.verify(route, &received) {
+            Ok(secret) => secret,
+            Err(refused) => return refused,
+        };
+        if let Some(reply) = handshake::after_verification(route, &sent(route, &received)) {
+            return self.greet(found, reply, secret, received).await;
         }
         let (key, event_id) = match self.identify(route, &received) {
             Ok(identified) => identified,
@@ -207,18 +220,22 @@ impl Proxy {
         attempt.run(self.app.clone(), Arc::clone(&self.ledger), received).await
     }
 
-    /// What a request that is not shown to be the sender's gets; `None` lets it pass.
-    fn verify(&self, route: &RouteSettings, received: &Received) -> Option<Verdict> {
-        let verifier = route.sender.verifier.as_ref()?;
+    /// Which of the secrets verifies a request, if anything verifies this route; else what a request gets that is not shown
+    /// to be the sender's.
+    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
+    fn verify(&self, route: &RouteSettings, received: &Received) -> Result<Option<usize>, Verdict> {
+        let Some(verifier) = &route.sender.verifier else {
+            return Ok(None);
+        };
         let now = self.ledger.clock().wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
-        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
+        let sent = sent(route, received);
         let (route_name, provider) = (&route.name, route.sender.provider.as_deref().unwrap_or_default());
         match verifier.verify(&sent, now) {
-            Verification::Verified { secret, skew_seconds } => {
+            Verification::Verified { secret, index, skew_seconds } => {
                 self.note_skew(provider, skew_seconds);
                 tracing::debug!(route = %route_name, secret, skew_seconds, "verified");
-                None
+                Ok(Some(index))
             }
             Verification::Stale { secret, skew_seconds } => {
                 self.note_skew(provider, Some(skew_seconds));
@@ -226,11 +243,11 @@ impl Proxy {
                     route = %route_name, secret, skew_seconds,
                     "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
                 );
-                Some(Verdict::Stale)
+                Err(Verdict::Stale)
             }
             Verification::Rejected(rejection) => {
                 tracing::info!(route = %route_name, %rejection, "refused");
-                Some(Verdict::Unverified)
+                Err(Verdict::Unverified)
             }
         }
     }
@@ -238,7 +255,7 @@ impl Proxy {
     /// The id of the event, and the text and the lifetime of its key; neither where the event has no identity.
     #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
     fn identify(&self, route: &RouteSettings, received: &Received) -> Result<(EventKey, Option<EventId>), Verdict> {
-        let sent = provider::Request { headers: &received.head.headers, body: &received.body };
+        let sent = sent(route, received);
         match route.sender.event_id.as_ref().map(|source| source.find(&sent)) {
             Some(Identity::Known(id)) => Ok((Some((id.key_text(), route.confirmed_ttl)), Some(id))),
             Some(Identity::DuplicateHeader(_)) => Err(Verdict::Unverified),
@@ -275,7 +292,9 @@ impl Proxy {
     ) -> Result<Guarded, Verdict> {
         // An id becomes a key by a mapping whose results are keys; the error is there for a mapping that is not.
         let key = Key::new(&route.namespace, id).map_err(|_| Verdict::NoId)?;
-        let claim = AskClaim { processing_ttl: Some(route.processing_ttl), ..AskClaim::default() };
+        // The app may have the event while its claim is being synced: what the sender is told waits for the confirm.
+        let answer_at = AnswerAt::Decision;
+        let claim = AskClaim { processing_ttl: Some(route.processing_ttl), answer_at, ..AskClaim::default() };
         let (answer, grant) = match route.in_flight {
             InFlight::Wait => {
                 let left = route.answer_within.saturating_sub(at.elapsed());
@@ -302,6 +321,14 @@ impl Proxy {
             _ => Err(Verdict::Broken),
         }
     }
+}
+
+/// The request as its sender's profile sees it. What a body decodes to may be as large as a body.
+fn sent<'r>(route: &RouteSettings, received: &'r Received) -> provider::Request<'r> {
+    let target = received.head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    provider::Request::new(&received.head.headers, &received.body)
+        .at(&received.head.method, target)
+        .decoded_up_to(usize::try_from(route.max_body_bytes).unwrap_or(usize::MAX))
 }
 
 /// The app's answer again, on a route that asks for it and if it was kept.

@@ -14,7 +14,7 @@ pub use url::{ForwardTo, ForwardToError, PublicUrl, PublicUrlError, RoutePath, R
 
 use crate::claim::{ConfirmedTtl, Namespace, ProcessingTtl};
 use crate::ledger::OnStoreFailure;
-use crate::provider::{EventIdSource, StatusRange, Verifier};
+use crate::provider::{EventIdSource, Handshake, Secret, StatusRange, Verifier};
 use crate::server::TlsFiles;
 
 use super::signing::SigningKey;
@@ -24,8 +24,7 @@ use super::signing::SigningKey;
 pub struct HooksSettings {
     /// The TCP addresses where senders arrive; never empty when there are routes.
     pub listen: Vec<SocketAddr>,
-    /// The address that providers know us by, for signatures over the URL. Nobody asks for it yet: no provider of this
-    /// version signs the URL.
+    /// The address that providers know us by, for signatures over the URL; the verifiers of the routes have absorbed it.
     pub public_url: Option<PublicUrl>,
     /// Peers whose word on the sender's address counts.
     pub trusted_proxies: Vec<Network>,
@@ -44,6 +43,8 @@ pub struct RouteSettings {
     pub path: RoutePath,
     /// Who sends, and how it is known.
     pub sender: SenderSettings,
+    /// What the sender asks before it delivers.
+    pub handshakes: HandshakeSettings,
     /// The app.
     pub forward_to: ForwardTo,
     /// How long the app may take.
@@ -82,6 +83,15 @@ pub struct SenderSettings {
     pub verifier: Option<Verifier>,
     /// Where the id is; `None` where the sender has none.
     pub event_id: Option<EventIdSource>,
+}
+
+/// What a sender asks before it delivers.
+#[derive(Debug, Clone, Default)]
+pub struct HandshakeSettings {
+    /// The profile's.
+    pub known: Box<[Handshake]>,
+    /// The text that the sender was given to show that it is the sender: `verify_token`.
+    pub token: Option<Secret>,
 }
 
 /// What a duplicate of an unfinished attempt gets.

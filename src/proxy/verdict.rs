@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
+use super::handshake::Greeting;
 use crate::server::BodyError;
 use crate::store::Fault;
 
@@ -23,6 +24,8 @@ pub(super) enum Verdict {
     Stale,
     /// It has no event id, on a route that asks for one.
     NoId,
+    /// It was no event, but what the sender asks before it delivers.
+    Handshake(Greeting),
     /// The event was handled before.
     Duplicate {
         /// What the app answered then, where that is to be said again.
@@ -62,6 +65,7 @@ impl Verdict {
         match self {
             Self::Unrouted => "unrouted",
             Self::Unverified | Self::Stale => "unverified",
+            Self::Handshake(_) => "handshake",
             Self::Duplicate { .. } => "duplicate",
             Self::InProgress { .. } | Self::Late => "in_progress",
             Self::StoreDown => "degraded",

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::engine::{Engine, EngineError};
 use super::fault::Fault;
 use super::guard::Guard;
-use super::job::{Answer, Desk, Reading, Reply, Request};
+use super::job::{Answer, AnswerAt, Desk, Reading, Reply, Request};
 use super::known::Known;
 use super::settings::{OnStoreFailure, SyncMode};
 use super::shared::{Records, Shared};
@@ -20,8 +20,10 @@ pub(super) struct Healthy {
     shared: Arc<Shared>,
     /// What the group under way has written, if it will be answered before it is synced.
     written: Records,
-    /// What was answered for and is not synced: always empty unless `sync = "interval"`.
+    /// What was answered for and is not synced: all of it with `sync = "interval"`, else claims that were answered early.
     unsynced: Records,
+    /// Since when a claim that was answered early waits for its sync.
+    pub(super) early_since: Option<Instant>,
     sync: SyncMode,
     /// When it was opened.
     pub(super) since: Instant,
@@ -39,6 +41,7 @@ impl Healthy {
             shared,
             written: Records::new(),
             unsynced: Records::new(),
+            early_since: None,
             sync,
             since: now,
             last_sync: now,
@@ -77,6 +80,7 @@ impl Healthy {
         self.engine.flush()?;
         self.shared.overwritten().clear();
         self.unsynced.clear();
+        self.early_since = None;
         self.last_sync = Instant::now();
         Ok(sequence)
     }
@@ -94,19 +98,30 @@ pub(super) struct HealthyDesk<'a> {
 }
 
 impl HealthyDesk<'_> {
-    fn put(&mut self, key: &Key, before: Known, next: Option<Record>) -> Result<(), EngineError> {
+    fn put(&mut self, key: &Key, before: Known, next: Option<Record>, answer_at: AnswerAt) -> Result<(), EngineError> {
         // Noted first: a write that fails may have got there all the same.
         self.healthy.shared.overwritten().push((key.clone(), before));
         self.healthy.engine.write(key, next.as_ref())?;
-        self.wrote(key, next);
+        self.wrote(key, next, answer_at);
         Ok(())
     }
 
-    fn wrote(&mut self, key: &Key, next: Option<Record>) {
-        match self.healthy.sync {
-            SyncMode::Always => {}
-            SyncMode::Interval => self.healthy.written.push((key.clone(), next)),
+    fn wrote(&mut self, key: &Key, next: Option<Record>, answer_at: AnswerAt) {
+        match (self.healthy.sync, answer_at) {
+            (SyncMode::Always, AnswerAt::Sync) => {}
+            (SyncMode::Interval, _) | (SyncMode::Always, AnswerAt::Decision) => {
+                self.healthy.written.push((key.clone(), next));
+            }
         }
+    }
+
+    /// Takes note that what was written last has been answered: it must not be lost any more, and it is the truth for whoever
+    /// reads past this thread.
+    pub(super) fn answered_early(&mut self) {
+        let answered = self.healthy.written.pop();
+        self.healthy.unsynced.extend(answered);
+        self.healthy.shared.overwritten().pop();
+        self.healthy.early_since.get_or_insert_with(Instant::now);
     }
 
     /// Decides with the next number, which is drawn only if something changes.
@@ -132,7 +147,7 @@ impl HealthyDesk<'_> {
         shared.overwritten().push((key.clone(), Known::Record(None)));
         match self.healthy.engine.create(key, &record) {
             Ok(true) => {
-                self.wrote(key, Some(record));
+                self.wrote(key, Some(record), request.answer_at);
                 Ok(Some(Answer { outcome: decision.outcome, degraded: None }))
             }
             Ok(false) => {
@@ -187,11 +202,11 @@ impl Desk for HealthyDesk<'_> {
             // What cannot be read can still be forgotten.
             Change::Keep if degraded.is_some() && matches!(request.command, Command::Forget) => {
                 self.healthy.shared.numbers.draw();
-                self.put(key, before, None)?;
+                self.put(key, before, None, request.answer_at)?;
             }
             Change::Keep => {}
-            Change::Put(next) => self.put(key, before, Some(next))?,
-            Change::Remove => self.put(key, before, None)?,
+            Change::Put(next) => self.put(key, before, Some(next), request.answer_at)?,
+            Change::Remove => self.put(key, before, None, request.answer_at)?,
         }
         Ok(Ok(Answer { outcome: decision.outcome, degraded }))
     }
@@ -229,7 +244,7 @@ mod tests {
 
     fn request(id: &str, command: Command, on_failure: OnStoreFailure) -> Request {
         let key = Key::new(&Namespace::parse("a").expect("good"), id).expect("good");
-        Request { key, command, on_failure }
+        Request { key, command, on_failure, answer_at: AnswerAt::Sync }
     }
 
     fn claim() -> Command {
@@ -269,6 +284,29 @@ mod tests {
             let again = desk.command(&spoiled).expect("it goes on").expect("it is answered");
             assert_eq!(again.degraded, None);
         }
+    }
+
+    /// The holder is at work by then: whoever asks next must find the key held, also when the sync fails.
+    #[test]
+    fn a_claim_that_was_answered_early_is_held_whatever_becomes_of_its_sync() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut healthy = healthy(dir.path());
+        let early = Request { answer_at: AnswerAt::Decision, ..request("early", claim(), OnStoreFailure::Open) };
+        let late = request("late", claim(), OnStoreFailure::Open);
+        let mut desk = healthy.desk(NOW);
+        for request in [&early, &late] {
+            desk.command(request).expect("it goes on").expect("it is answered");
+            if request.answer_at == AnswerAt::Decision {
+                desk.answered_early();
+            }
+        }
+        let shared = Arc::clone(&healthy.shared);
+        shared.lend(Some(Arc::clone(&healthy.engine)));
+        let held = |known: Known| matches!(known, Known::Record(Some(Record::Held(_))));
+        assert!(held(shared.read_past_commits(&early.key)) && !held(shared.read_past_commits(&late.key)));
+        let (guard, _) = healthy.give_up();
+        assert!(matches!(guard.entry(&early.key), Some(Some(Record::Held(_)))), "{:?}", guard.entry(&early.key));
+        assert!(matches!(guard.entry(&late.key), Some(None)), "{:?}", guard.entry(&late.key));
     }
 
     /// A record that could not be read counted as absent: when the database came back the key was removed.

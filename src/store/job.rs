@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use super::fault::Fault;
 use super::settings::OnStoreFailure;
-use crate::claim::{Command, Key, Outcome, Record};
+use crate::claim::{Claimed, Command, Key, Outcome, Record};
 
 /// A command on a key.
 #[derive(Debug, Clone)]
@@ -15,6 +15,19 @@ pub struct Request {
     pub command: Command,
     /// What to do when the store cannot be asked.
     pub on_failure: OnStoreFailure,
+    /// When a claim that is granted may be answered.
+    pub answer_at: AnswerAt,
+}
+
+/// When a claim that is granted may be answered. Every other answer waits for its sync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AnswerAt {
+    /// When it is synced.
+    #[default]
+    Sync,
+    /// As soon as it is decided and written; its sync follows within [`EARLY_SYNC`](super::EARLY_SYNC). For a holder whose
+    /// word to others waits for a sync of its own: what a crash in between can cost is the attempt number.
+    Decision,
 }
 
 /// What a command came to.
@@ -56,7 +69,8 @@ pub(super) enum Job {
     One {
         request: Request,
         reply: Option<Reply>,
-        to: oneshot::Sender<Reply>,
+        /// `None` once it has been answered.
+        to: Option<oneshot::Sender<Reply>>,
     },
     /// Decided in order and committed together.
     Batch {
@@ -84,6 +98,8 @@ impl Job {
     /// Decides the job at a desk. A job that was decided before is decided anew.
     pub(super) fn decide<D: Desk>(&mut self, desk: &mut D) -> Result<(), D::Failure> {
         match self {
+            // What was answered stays so: it is not decided again.
+            Self::One { to: None, .. } => {}
             Self::One { request, reply, .. } => *reply = Some(desk.command(request)?),
             Self::Batch { requests, replies, .. } => {
                 *replies = requests.iter().map(|request| desk.command(request)).collect::<Result<_, _>>()?;
@@ -100,6 +116,31 @@ impl Job {
         Ok(())
     }
 
+    /// Answers a claim that was granted and need not wait for its sync; `true` when it did.
+    pub(super) fn answer_early(&mut self) -> bool {
+        let Self::One { request: Request { answer_at: AnswerAt::Decision, .. }, reply, to } = self else {
+            return false;
+        };
+        // One that was granted before has written nothing now.
+        let granted = matches!(
+            reply,
+            Some(Ok(Answer { outcome: Outcome::Claimed(Claimed { repeated: false, .. }), degraded: None }))
+        );
+        if !granted {
+            return false;
+        }
+        if let (Some(to), Some(reply)) = (to.take(), reply.take()) {
+            // A caller that has gone does not need it.
+            let _gone = to.send(reply).is_err();
+        }
+        true
+    }
+
+    /// Whether somebody waits for the sync of what was decided.
+    pub(super) fn waits(&self) -> bool {
+        !matches!(self, Self::One { to: None, .. } | Self::Sweep { .. })
+    }
+
     /// How many keys have to be looked at for it.
     pub(super) fn weight(&self) -> usize {
         match self {
@@ -113,7 +154,8 @@ impl Job {
     /// Sends the reply. A caller that has gone does not need it.
     pub(super) fn answer(self) {
         let _gone = match self {
-            Self::One { reply, to, .. } => to.send(reply.unwrap_or(Err(Fault::Closed))).is_err(),
+            Self::One { reply, to: Some(to), .. } => to.send(reply.unwrap_or(Err(Fault::Closed))).is_err(),
+            Self::One { to: None, .. } => false,
             Self::Batch { replies, to, .. } => to.send(replies).is_err(),
             Self::Read { reply, to, .. } => to.send(reply.unwrap_or(Err(Fault::Closed))).is_err(),
             Self::Barrier { to } => to.send(()).is_err(),

@@ -119,6 +119,7 @@ mod tests {
     use super::*;
     use crate::claim::{Claim, Command, ConfirmedTtl, Namespace, Outcome, ProcessingTtl, Token};
     use crate::metrics::Metrics;
+    use crate::store::AnswerAt;
     use crate::store::numbers::Numbers;
 
     struct Hanging {
@@ -143,7 +144,12 @@ mod tests {
                 owner: None,
             };
             let key = Key::new(&Namespace::parse("a").expect("good"), id).expect("good");
-            let requests = vec![Request { key, command: Command::Claim(claim), on_failure: OnStoreFailure::Open }];
+            let requests = vec![Request {
+                key,
+                command: Command::Claim(claim),
+                on_failure: OnStoreFailure::Open,
+                answer_at: AnswerAt::Sync,
+            }];
             let now = Timestamp::from_millis(1_000);
             let mut replies = self.last_resort.answer(&self.shared, requests, Fault::CommitDeadline, now).await;
             replies.pop().expect("a reply").map(|answer| answer.outcome)

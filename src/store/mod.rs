@@ -43,10 +43,11 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
+pub use commit::EARLY_SYNC;
 pub use durable::{FilterError, force_real_sync};
 pub use error::OpenError;
 pub use fault::Fault;
-pub use job::{Answer, Reading, Reply, Request};
+pub use job::{Answer, AnswerAt, Reading, Reply, Request};
 pub use list::{Page, Selection, StateName, SweepStep};
 pub use settings::{OnStoreFailure, StoreSettings, SyncMode};
 
@@ -123,7 +124,7 @@ impl Store {
     pub async fn submit(&self, request: Request) -> Reply {
         let (to, from) = oneshot::channel();
         let kept = request.clone();
-        match self.ask(Job::One { request, reply: None, to }, from).await {
+        match self.ask(Job::One { request, reply: None, to: Some(to) }, from).await {
             Ok(reply) => reply,
             Err(fault) => {
                 let mut replies = self.answer_overdue(vec![kept], fault).await;

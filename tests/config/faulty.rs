@@ -117,7 +117,7 @@ processing_ttl = "30s"
             "onced.toml:9: route[0].forward_to: is required",
             "onced.toml:11: route[0].path: must begin with '/' and be visible ASCII without '?' and '#' (percent-encode the rest)",
             "onced.toml:12: route[0].secrets[0].env: is not set in the environment",
-            "onced.toml:13: route[0].provider: is not a known provider; known are github, standard-webhooks, stripe",
+            "onced.toml:13: route[0].provider: is not a known provider; 'onced providers' lists those that are",
             "onced.toml:15: route[0].processing_ttl: must be at least the 1m of route[0].max_duration",
         ]
     );

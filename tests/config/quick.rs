@@ -39,7 +39,7 @@ fn faults_of_a_quick_route_name_the_flags() {
     let (_directory, secret) = with_secret();
     let app = "http://127.0.0.1:3000/hook";
     let nowhere = Path::new("/nowhere/\"");
-    let known = "command line: --provider: is not a known provider; known are github, standard-webhooks, stripe";
+    let known = "command line: --provider: is not a known provider; 'onced providers' lists those that are";
     for (provider, file, app, expected) in [
         ("git\"hub\n", &*secret, app, vec![known]),
         ("GitHub/*", &*secret, app, vec![known]),

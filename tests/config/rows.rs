@@ -19,7 +19,7 @@ pub(super) const ALONE: &[(&str, &str)] = &[
     ("[route]", "1: route: must be a list, not a table"),
     ("route = [1]", "1: route[0]: must be a table, not a number without quotes"),
     ("namespace.a = true", "1: namespace.a: must be a table, not true or false"),
-    ("\n[apis]", "2: apis: is unknown; known here: store, api, defaults, namespace, route, hooks, shutdown"),
+    ("\n[apis]", "2: apis: is unknown; known here: store, api, defaults, namespace, provider, route, hooks, shutdown"),
     ("\"a b\" = 1", "1: \"a b\": is unknown"),
     ("[shutdown]\ndrian = \"1s\"", "2: shutdown.drian: is unknown; known here: drain"),
     (
@@ -28,7 +28,32 @@ pub(super) const ALONE: &[(&str, &str)] = &[
     ),
     // Later versions.
     ("[history]\nkeep = \"7d\"", "1: history: is not yet available in this version"),
-    ("\n[provider.mine]\nx = 1", "2: provider: is not yet available in this version"),
+    // [provider.…]: the reader's own words, at the line that it stumbles over.
+    ("\n[provider.mine]\nx = 1", "3: provider.mine: unknown field `x`, expected one of `title`, `signature`"),
+    ("provider.mine = 1", "1: provider.mine: must be a table, not a number without quotes"),
+    ("[provider.mine]\ntitle = \"M\"", "1: provider.mine: missing field `signature`"),
+    (
+        "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\ntimeout_seconds = -1",
+        "5: provider.mine: invalid value",
+    ),
+    (
+        "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\nevent_id.source = { pointer = \"id\" }",
+        "5: provider.mine: \"id\" is not a JSON pointer",
+    ),
+    (
+        "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\n[provider.mine.retry]\nautomatic = \"never\"\nmanual = \"never\"",
+        "1: provider.mine: the signature does not cover the body: signs_body = false must say",
+    ),
+    (
+        "[provider.stripe]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\n[provider.stripe.retry]\n\
+         automatic = \"never\"\nmanual = \"never\"",
+        "1: provider.stripe: has the name of a built-in provider",
+    ),
+    (
+        "[provider.\"My Own\"]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\nretry.automatic = \"never\"\n\
+         retry.manual = \"never\"",
+        "1: provider.\"My Own\": must be named with 1 to 64 of a-z, 0-9 and -",
+    ),
     // [api] and [hooks].
     ("[api]\nlisten = 8601", "2: api.listen: must be a text in quotes, not a number without quotes"),
     ("[api]\nlisten = \"localhost:8601\"", "2: api.listen: must be an address and a port"),
@@ -135,9 +160,27 @@ pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
     ("event_id = { form = \"\" }", "7: route[0].event_id.form: must be a name"),
     (
         "event_id = { header = \"a\", form = \"b\" }",
-        "7: route[0].event_id: needs header, pointer, form, or form with pointer",
+        "7: route[0].event_id: needs header, pointer, form, form with pointer, query, parts, or batch with item",
     ),
     ("event_id = {}", "7: route[0].event_id: needs header, pointer"),
+    ("event_id = { header = \"a\", parts = [{ header = \"b\" }] }", "7: route[0].event_id: needs header, pointer"),
+    ("event_id = { item = [{ pointer = \"/b\" }] }", "7: route[0].event_id: needs header, pointer"),
+    ("event_id = { batch = \"\" }", "7: route[0].event_id: needs header, pointer"),
+    (
+        "event_id = { batch = \"a\", item = [{ pointer = \"/b\" }] }",
+        "7: route[0].event_id.batch: must be a JSON pointer such as",
+    ),
+    (
+        "event_id = { batch = \"\", item = [{ header = \"b\" }] }",
+        "7: route[0].event_id: must have pointers alone in item, relative to it",
+    ),
+    ("event_id = { parts = [{ header = \"b\", x = 1 }] }", "7: route[0].event_id.parts[0].x: is unknown"),
+    (
+        "event_id = { parts = [{}] }",
+        "7: route[0].event_id.parts[0]: needs header, pointer, form, form with pointer, or",
+    ),
+    ("event_id = { parts = [{ query = \"\" }] }", "7: route[0].event_id.parts[0].query: must be a name"),
+    ("verify_token = { env = \"S\" }", "7: route[0].verify_token: is of no use: this provider shows none"),
     ("verify = \"off\"", "7: route[0].verify: must be \"none\" or left out"),
     ("verify = \"none\"\nevent_id = { header = \"a\" }", "5: route[0].secrets: are of no use with verify = \"none\""),
     (
@@ -158,7 +201,7 @@ pub(super) const REPLACED: &[(usize, &str, &str)] = &[
     (
         4,
         "provider = \"strip\"",
-        "4: route[0].provider: is not a known provider; known are github, standard-webhooks, stripe",
+        "4: route[0].provider: is not a known provider; 'onced providers' lists those that are",
     ),
     (5, "", "1: route[0].secrets: needs at least one"),
     (5, "verify = \"none\"", "1: route[0].event_id: is required with verify = \"none\""),

@@ -70,9 +70,9 @@ fn what_cannot_be_a_secret_is_refused_without_being_shown() {
         (file("newlines", b"hidden\n\n"), "[0].file", "cannot be used: it has a blank at its end, character 7"),
         (file("long", long.as_bytes()), "[0].file", "cannot be read: too large for a secret"),
         (
-            file("longish", &long.as_bytes()[..5_000]),
+            file("longish", &long.as_bytes()[..20_000]),
             "[0].file",
-            "cannot be used: it has 5000 bytes; the limit is 4096",
+            "cannot be used: it has 20000 bytes; the limit is 16384",
         ),
         ("[{ file = \"/nowhere/hidden\" }]".into(), "[0].file", "cannot be read: No such file"),
         ("[{ env = \"EMPTY\" }]".into(), "[0].env", "cannot be used: it is empty"),

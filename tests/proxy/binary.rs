@@ -86,6 +86,14 @@ impl Process {
         self.sent(event).await.answer().await
     }
 
+    /// How many commits were synced so far.
+    async fn commits(&self) -> String {
+        let mut api = Sender(TcpStream::connect(&self.api).await.unwrap());
+        api.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+        let metrics = String::from_utf8(api.answer().await.body).unwrap();
+        metrics.lines().find(|line| line.starts_with("onced_commit_seconds_count")).unwrap().to_owned()
+    }
+
     /// Ends it as a crash of the machine's making would.
     fn kill(mut self) {
         self.child.kill().unwrap();
@@ -121,8 +129,11 @@ async fn an_attempt_that_dies_with_the_process_gives_its_event_back() {
     let mut sender = process.sent(&handled).await;
     app.answers(Reply::ok()).await;
     sender.answer().await.assert(200, "forwarded");
+    let synced = process.commits().await;
     let _sender = process.sent(&event).await;
     let hit = app.hit().await;
+    // The app may have the event before its claim is on the disk, which takes no further word from anybody.
+    while process.commits().await == synced {}
     process.kill();
     drop(hit);
 

@@ -409,6 +409,18 @@ impl Sender {
         assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
     }
 
+    /// The head of an answer, whatever follows it.
+    pub(crate) async fn head(&mut self) -> Vec<u8> {
+        let mut head = Vec::new();
+        soon("the head of an answer", async {
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(self.0.read_u8().await.unwrap());
+            }
+        })
+        .await;
+        head
+    }
+
     /// That the daemon closes, without another byte.
     pub(crate) async fn assert_closed(&mut self) {
         let mut rest = Vec::new();

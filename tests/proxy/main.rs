@@ -4,9 +4,11 @@
 
 mod binary;
 mod duplicates;
+mod handshakes;
 mod harness;
 mod identity;
 mod outcomes;
+mod partner;
 mod passing;
 mod patience;
 mod pool;

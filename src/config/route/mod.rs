@@ -1,6 +1,7 @@
 //! `[[route]]`.
 
 mod event_id;
+mod handshake;
 mod lifetimes;
 mod limits;
 mod namesakes;
@@ -11,10 +12,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::claim::{MAX_ID_BYTES, Namespace};
-use crate::provider::MAX_KEY_BYTES;
+use crate::provider::{MAX_KEY_BYTES, Profile};
 use crate::proxy::{
-    DuplicateResponse, ForwardTo, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings, SenderSettings,
-    SigningKey,
+    DuplicateResponse, ForwardTo, HandshakeSettings, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings,
+    SenderSettings, SigningKey,
 };
 
 use super::cause::RouteCauses;
@@ -84,12 +85,13 @@ pub(super) fn read(
     sections: Result<Vec<Section<'_>>, Reported>,
     environment: &Environment,
     namespaces: Option<&Namespaces<'_>>,
+    public_url: Option<&str>,
 ) -> Result<Routes, Reported> {
     let mut met = Met::default();
     let none = Tables::new();
     let tables = namespaces.map_or(&none, |namespaces| &namespaces.route_tables);
     let sections = sections?.into_iter();
-    let read = all(sections.map(|section| route(section, environment, tables, &mut met)))?;
+    let read = all(sections.map(|section| route(section, environment, tables, public_url, &mut met)))?;
     let mut routes = Routes::default();
     for route in read {
         routes.add(route);
@@ -105,12 +107,14 @@ fn route(
     mut section: Section<'_>,
     environment: &Environment,
     tables: &Tables<'_>,
+    public_url: Option<&str>,
     met: &mut Met,
 ) -> Result<Route, Reported> {
     let identity = identity(&mut section, met);
     let provider = sender::provider(&mut section, environment);
     let profile = provider.ok().flatten().map(|provider| provider.profile);
-    let sender = sender::read(&mut section, environment, provider, &met.prints);
+    let sender = sender::read(&mut section, environment, provider, public_url, &met.prints);
+    let handshakes = handshake::read(&mut section, environment, profile);
     let forward_to = section.parse("forward_to", ForwardTo::parse);
     let forward_to = section.required("forward_to", forward_to);
     let mode = mode(&mut section);
@@ -121,22 +125,23 @@ fn route(
         (Some(namespace), Ok(lifetimes)) => met.namesakes.note(namespace, lifetimes, &section),
         _ => Ok(()),
     };
-    let manners = manners(&mut section);
+    let manners = manners(&mut section, profile);
     let limits = limits::read(&mut section, profile);
     let signing_key = signing_key(&mut section, environment);
     section.finish(&LATER);
     mode?;
     agreed?;
     let Sender { settings, prints } = sender?;
-    let (settings, causes) = complete(identity?, settings, forward_to?, lifetimes?, manners?, limits?, signing_key?);
-    let mut warnings = profile.map_or_else(Vec::new, |profile| warning::of_route(&settings, profile));
+    let senders = (settings, handshakes?);
+    let (settings, causes) = complete(identity?, senders, forward_to?, lifetimes?, manners?, limits?, signing_key?);
+    let mut warnings = warning::of_route(&settings, profile);
     warnings.extend(met.prints.note(&prints, &settings));
     Ok((settings, causes, warnings))
 }
 
 fn complete(
     identity: Identity,
-    sender: SenderSettings,
+    (sender, handshakes): (SenderSettings, HandshakeSettings),
     forward_to: ForwardTo,
     lifetimes: Lifetimes,
     manners: Manners,
@@ -155,6 +160,7 @@ fn complete(
         namespace: identity.namespace,
         path: identity.path,
         sender,
+        handshakes,
         forward_to,
         max_duration: lifetimes.max_duration,
         processing_ttl: lifetimes.processing_ttl.0,
@@ -225,14 +231,20 @@ struct Manners {
     on_missing_id: OnMissingId,
 }
 
-fn manners(section: &mut Section<'_>) -> Result<Manners, Reported> {
+fn manners(section: &mut Section<'_>, profile: Option<&Profile>) -> Result<Manners, Reported> {
     let in_flight = section.choice("in_flight", &[("wait", InFlight::Wait), ("busy", InFlight::Busy)]);
     let duplicate = [("plain", DuplicateResponse::Plain), ("replay", DuplicateResponse::Replay)];
     let duplicate_response = section.choice("duplicate_response", &duplicate);
     let unknown = [("release", OnUnknownOutcome::Release), ("hold", OnUnknownOutcome::Hold)];
     let on_unknown_outcome = section.choice("on_unknown_outcome", &unknown);
     let missing = [("forward", OnMissingId::Forward), ("reject", OnMissingId::Reject), ("hash", OnMissingId::Hash)];
-    let on_missing_id = section.choice("on_missing_id", &missing);
+    let on_missing_id = section.choice("on_missing_id", &missing).and_then(|set| match set {
+        Some(OnMissingId::Hash) if profile.is_some_and(|profile| profile.body_changes) => {
+            let reason = "must not be \"hash\": this provider's body differs between attempts at one event";
+            Err(section.fault("on_missing_id", reason))
+        }
+        set => Ok(set),
+    });
     Ok(Manners {
         in_flight: in_flight?.unwrap_or(InFlight::Wait),
         duplicate_response: duplicate_response?.unwrap_or(DuplicateResponse::Plain),

@@ -1,8 +1,10 @@
-//! Who sends to a route: `provider`, `secrets`, `verify`, `tolerance`, `event_id`.
+//! Who sends to a route: `provider`, `secrets`, `parameters`, `verify`, `tolerance`, `event_id`.
 
-use std::slice;
+use std::collections::BTreeMap;
 
-use crate::provider::{EventIdSource, MAX_SECRETS, Profile, Secret, SecretFault, Tolerance, Verifier, VerifierError};
+use crate::provider::{
+    EventIdSource, MAX_SECRETS, Profile, Secret, SecretFault, Signature, Terms, Tolerance, Verifier, VerifierError,
+};
 use crate::proxy::SenderSettings;
 use crate::quantity::parse_duration;
 
@@ -30,10 +32,8 @@ pub(super) fn provider<'p>(section: &mut Section<'_>, environment: &'p Environme
     let profiles = || environment.profiles().iter();
     section.parse("provider", |text| {
         let named = profiles().find(|(name, _)| *name == text);
-        named.map(|(name, profile)| Provider { name, profile }).ok_or_else(|| {
-            let known: Vec<_> = profiles().map(|(name, _)| name).collect();
-            format!("is not a known provider; known are {}", known.join(", "))
-        })
+        let named = named.map(|(name, profile)| Provider { name, profile });
+        named.ok_or("is not a known provider; 'onced providers' lists those that are")
     })
 }
 
@@ -42,6 +42,7 @@ struct Keys<'p> {
     provider: Read<Provider<'p>>,
     secrets: Result<Vec<(Secret, Print)>, Reported>,
     tolerance: Read<Tolerance>,
+    parameters: Result<BTreeMap<String, String>, Reported>,
     event_id: Read<EventIdSource>,
 }
 
@@ -49,6 +50,7 @@ pub(super) fn read(
     section: &mut Section<'_>,
     environment: &Environment,
     provider: Read<Provider<'_>>,
+    public_url: Option<&str>,
     prints: &Prints,
 ) -> Result<Sender, Reported> {
     let profile = provider.ok().flatten().map(|provider| provider.profile);
@@ -57,15 +59,20 @@ pub(super) fn read(
         all(sections.into_iter().map(secret))
     });
     let verify = section.parse("verify", verify);
-    let keys =
-        Keys { provider, secrets, tolerance: section.parse("tolerance", tolerance), event_id: event_id::read(section) };
+    let keys = Keys {
+        provider,
+        secrets,
+        tolerance: section.parse("tolerance", tolerance),
+        parameters: section.texts("parameters"),
+        event_id: event_id::read(section),
+    };
     match verify? {
-        None => verified(section, keys),
+        None => verified(section, keys, public_url),
         Some(Unverified) => unverified(section, keys),
     }
 }
 
-fn verified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
+fn verified(section: &Section<'_>, keys: Keys<'_>, public_url: Option<&str>) -> Result<Sender, Reported> {
     let provider = section.required("provider", keys.provider);
     let tolerance = keys.tolerance.and_then(|set| match (set, provider) {
         (Some(Tolerance::Seconds(_)), Ok(provider)) if provider.profile.signature.timestamp().is_none() => {
@@ -79,7 +86,8 @@ fn verified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
     });
     let Provider { name, profile } = provider?;
     let (secrets, prints): (Vec<_>, Vec<_>) = secrets?.into_iter().unzip();
-    let verifier = verifier(section, profile, &secrets, tolerance?)?;
+    let terms = Terms { secrets: &secrets, tolerance: tolerance?, public_url, parameters: keys.parameters? };
+    let verifier = verifier(section, profile, &terms)?;
     let of_profile = || profile.event_id.as_ref().map(|facts| facts.source.clone());
     let settings = SenderSettings {
         provider: Some(name.into()),
@@ -89,18 +97,24 @@ fn verified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
     Ok(Sender { settings, prints })
 }
 
-fn verifier(
-    section: &Section<'_>,
-    profile: &Profile,
-    secrets: &[Secret],
-    tolerance: Option<Tolerance>,
-) -> Result<Verifier, Reported> {
-    Verifier::new(profile, secrets, tolerance).map_err(|error| match error {
+fn verifier(section: &Section<'_>, profile: &Profile, terms: &Terms<'_>) -> Result<Verifier, Reported> {
+    Verifier::new(profile, terms).map_err(|error| match error {
         VerifierError::NoTimestamp => timeless(section),
         VerifierError::NoSecret => section.fault("secrets", "needs at least one"),
         VerifierError::TooManySecrets(_) => section.fault("secrets", format_args!("must be at most {MAX_SECRETS}")),
         VerifierError::NoSignature => section.fault("provider", "signs nothing: the route needs verify = \"none\""),
         VerifierError::Secret(error) => section.fault("secrets", unusable(&error.fault)),
+        VerifierError::NoPublicUrl => {
+            section.fault("provider", "signs the URL that it knows us by: [hooks] public_url must be set to it")
+        }
+        VerifierError::MissingParameter(name) => {
+            section.fault("parameters", format_args!("needs {name}, which this provider signs"))
+        }
+        VerifierError::UnknownParameter(name) => {
+            let known: Vec<_> = profile.signature.parameters().collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            section.fault("parameters", format_args!("has {name}, which this provider does not sign; known: {known}"))
+        }
     })
 }
 
@@ -108,11 +122,14 @@ fn timeless(section: &Section<'_>) -> Reported {
     section.fault("tolerance", "is of no use: this provider signs no timestamp")
 }
 
-/// Secrets or a tolerance beside `verify = "none"` look like protection that is not there.
+/// Secrets or a tolerance beside `verify = "none"` look like protection that is not there. Where the id is must be said,
+/// since a profile's is meant for events that are verified; only one of a sender that never signs knows better.
 fn unverified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported> {
-    let event_id = match keys.event_id {
-        Ok(None) => Err(section.fault("event_id", "is required with verify = \"none\"")),
-        event_id => event_id,
+    let unsigned = keys.provider.ok().flatten().filter(|provider| provider.profile.signature == Signature::None);
+    let event_id = match (keys.event_id, unsigned) {
+        (Ok(None), Some(provider)) => Ok(provider.profile.event_id.as_ref().map(|facts| facts.source.clone())),
+        (Ok(None), None) => Err(section.fault("event_id", "is required with verify = \"none\"")),
+        (event_id, _) => event_id,
     };
     let secrets = keys.secrets.and_then(|secrets| match secrets.is_empty() {
         true => Ok(()),
@@ -122,7 +139,11 @@ fn unverified(section: &Section<'_>, keys: Keys<'_>) -> Result<Sender, Reported>
         Some(Tolerance::Seconds(_)) => Err(section.fault("tolerance", "is of no use with verify = \"none\"")),
         Some(Tolerance::Off) | None => Ok(()),
     });
-    secrets.and(tolerance)?;
+    let parameters = keys.parameters.and_then(|parameters| match parameters.is_empty() {
+        true => Ok(()),
+        false => Err(section.fault("parameters", "are of no use with verify = \"none\"")),
+    });
+    secrets.and(tolerance).and(parameters)?;
     let settings = SenderSettings {
         provider: keys.provider?.map(|provider| provider.name.into()),
         verifier: None,
@@ -143,8 +164,7 @@ fn secret(
     let found = found?;
     let refused = |fault: &SecretFault| section.fault(found.key, unusable(fault));
     let secret = Secret::from_bytes(&*found.label, &found.bytes).map_err(|error| refused(&error.fault))?;
-    let alone = profile.map(|profile| Verifier::new(profile, slice::from_ref(&secret), None));
-    if let Some(Err(VerifierError::Secret(error))) = alone {
+    if let Some(Err(error)) = profile.map(|profile| Verifier::try_secret(profile, &secret)) {
         return Err(refused(&error.fault));
     }
     let print = prints.of(&found);

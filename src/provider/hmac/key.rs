@@ -32,7 +32,7 @@ impl KeyForm {
     /// Standard Webhooks asks for 24 to 64 bytes. Only "not empty" is enforced: the length is the sender's choice, and
     /// senders do hand out shorter and longer ones. To refuse such a secret would stop genuine events and leave the
     /// sender's key as weak as it is. The upper bound is that of [`Secret`] itself.
-    pub(super) fn decode(&self, secret: &Secret) -> Result<Vec<u8>, SecretFault> {
+    pub(in crate::provider) fn decode(&self, secret: &Secret) -> Result<Vec<u8>, SecretFault> {
         let text = secret.text();
         match self {
             Self::Text => Ok(text.as_bytes().to_vec()),

@@ -3,11 +3,11 @@
 //! Most senders differ only in the parameters gathered here: which header, which bytes, how the digest is written, how
 //! the secret becomes a key.
 
+mod digest;
 mod key;
-mod proof;
 
+pub(super) use self::digest::Mac;
 pub use self::key::{Base64Key, KeyForm};
-pub(super) use self::proof::{HmacVerifier, Proof};
 
 use super::{Carrier, Message, Place, Pointer, SignatureFault, SignaturePlace};
 use serde::Deserialize;

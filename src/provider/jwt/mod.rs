@@ -3,6 +3,11 @@
 //! The token is taken apart here and nowhere trusted: its `alg` must be the one of the profile, and every other field of
 //! its header that would choose a key or a meaning is left alone.
 
+mod jwk;
+mod verifier;
+
+pub(super) use self::verifier::JwtVerifier;
+
 use super::{Header, SignatureFault, Timestamp, TimestampPlace};
 use serde::Deserialize;
 

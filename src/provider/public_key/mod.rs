@@ -4,7 +4,14 @@
 //! Certificates are read for the key inside and nothing else: who issued one, and until when it holds, is for the operator
 //! who names the file to know, since nothing is fetched here.
 
-use super::{Carrier, Message, Place};
+mod key;
+mod read;
+
+pub(super) use self::key::{PublicKey, RsaKey};
+pub(super) use self::read::{Kind, P256_COORDINATE_BYTES};
+
+use super::pieces::text;
+use super::{Carrier, Message, Place, Rejection, Request};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -69,6 +76,20 @@ pub struct ChosenHash {
     /// The hash function for each text that may stand there.
     #[serde(flatten)]
     pub table: BTreeMap<String, RsaAlgorithm>,
+}
+
+impl RsaHash {
+    /// The hash function for this request.
+    pub(super) fn of(&self, request: &Request<'_>) -> Result<RsaAlgorithm, Rejection> {
+        match self {
+            Self::Fixed(algorithm) => Ok(*algorithm),
+            Self::Chosen(ChosenHash { chosen_by, table }) => {
+                let choice = text(request, chosen_by)?;
+                let choice = std::str::from_utf8(&choice).ok().and_then(|choice| table.get(choice));
+                choice.copied().ok_or(Rejection::UnknownHash)
+            }
+        }
+    }
 }
 
 /// A hash function that RSA signatures are made with.

@@ -1,7 +1,7 @@
 //! Where ids are found, and what is no id.
 
 use super::*;
-use crate::provider::{EventIdSource, Identity, MAX_POINTER_STEPS};
+use crate::provider::{EventIdSource, Identity, MAX_BATCH_ITEMS, MAX_ID_PARTS, MAX_POINTER_STEPS, MissingId};
 
 /// A source as a config would write it.
 fn source(toml: &str) -> EventIdSource {
@@ -14,7 +14,7 @@ fn source(toml: &str) -> EventIdSource {
 
 /// The id as text, or the reason for having none.
 fn found(source: &EventIdSource, headers: &HeaderMap, body: &[u8]) -> String {
-    match source.find(&Request { headers, body }) {
+    match source.find(&Request::new(headers, body)) {
         Identity::Known(id) => format!("id {}", id.as_bytes().escape_ascii()),
         Identity::Missing(reason) => format!("{reason:?}"),
         Identity::DuplicateHeader(header) => format!("twice {header}"),
@@ -192,9 +192,109 @@ fn a_source_names_exactly_one_place() {
         r#"{ pointer = "/a~" }"#,
         r#"{ pointer = "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17" }"#,
         r#"{ heading = "a" }"#,
+        r#"{ query = "a", form = "b" }"#,
+        "{ parts = [] }",
+        r#"{ parts = [{ header = "a" }], header = "b" }"#,
+        r#"{ parts = [{ header = "a", pointer = "/b" }] }"#,
+        r#"{ batch = "" }"#,
+        r#"{ item = [{ pointer = "/a" }] }"#,
+        r#"{ batch = "", item = [] }"#,
+        r#"{ batch = "", item = [{ header = "a" }] }"#,
+        r#"{ batch = "a", item = [{ pointer = "/a" }] }"#,
     ];
+    let many = format!("{{ parts = [{}] }}", [r#"{ header = "a" }"#; MAX_ID_PARTS + 1].join(","));
+    assert!(toml::from_str::<crate::provider::EventIdFacts>(&format!("source = {many}")).is_err());
     for toml in bad {
         let table = format!("source = {toml}");
         assert!(toml::from_str::<crate::provider::EventIdFacts>(&table).is_err(), "{toml}");
     }
+}
+
+/// Several ids of one event are one id, and whatever they hold, two lists of them never are.
+#[test]
+fn parts_are_joined_without_collisions() {
+    let everywhere = source(r#"{ parts = [{ header = "X-Kind" }, { pointer = "/a" }, { query = "q" }] }"#);
+    let kind = lines(&[("x-kind", "k")]);
+    let at = |target| everywhere.find(&Request::new(&kind, br#"{"a":1}"#).at(&http::Method::POST, target));
+    match at("/?q=%41&p=2") {
+        Identity::Known(id) => assert_eq!(id.as_bytes(), br#"["k","1","A"]"#),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(at("/?q=1&q=1"), Identity::Missing(MissingId::Ambiguous));
+    assert_eq!(at("/"), Identity::Missing(MissingId::Absent));
+
+    let two = r#"{ parts = [{ pointer = "/a" }, { pointer = "/b" }] }"#;
+    let rows = [
+        (r#"{"a":"x","b":"y"}"#, r#"id [\"x\",\"y\"]"#),
+        (r#"{"a":"x\",\"y","b":"z"}"#, r#"id [\"x\\\",\\\"y\",\"z\"]"#),
+        (r#"{"a":"x","b":"y\",\"z"}"#, r#"id [\"x\",\"y\\\",\\\"z\"]"#),
+        (r#"{"a":"x\\","b":"y"}"#, r#"id [\"x\\\\\",\"y\"]"#),
+        (r#"{"a":"x\n","b":1000}"#, r#"id [\"x\\u000a\",\"1000\"]"#),
+        (r#"{"a":"x"}"#, "Absent"),
+        (r#"{"b":"y"}"#, "Absent"),
+        (r#"{"a":"x","b":""}"#, "Empty"),
+        (r#"{"a":"x","b":null}"#, "NotAnId"),
+        (r#"{"a":"x","b":"y","b":"z"}"#, "Ambiguous"),
+        ("{}", "Absent"),
+        ("", "NotJson"),
+    ];
+    for (body, expected) in rows {
+        assert_eq!(in_body(two, body), expected, "{body}");
+    }
+    let twice = lines(&[("x-kind", b"a"), ("x-kind", b"b")]);
+    let headers_and_body = source(r#"{ parts = [{ header = "X-Kind" }, { pointer = "/a" }] }"#);
+    assert_eq!(found(&headers_and_body, &twice, br#"{"a":1}"#), "twice x-kind");
+    let bytes = lines(&[("x-kind", b"caf\xe9")]);
+    assert_eq!(found(&headers_and_body, &bytes, br#"{"a":1}"#), r#"id [\"caf\xe9\",\"1\"]"#);
+}
+
+/// Keyed by one element, the others would go with it: those of a batch come again in another company.
+#[test]
+fn a_batch_is_known_by_all_its_items_in_order() {
+    let whole = r#"{ batch = "", item = [{ pointer = "/id" }] }"#;
+    let inside = r#"{ batch = "/items", item = [{ pointer = "/a/id" }, { pointer = "/kind" }] }"#;
+    let many = |count: usize| format!("[{}]", vec![r#"{"id":1}"#; count].join(","));
+    let rows = [
+        (whole, r#"[{"id":"a"},{"id":"b"}]"#.to_owned(), r#"id [[\"a\"],[\"b\"]]"#),
+        (whole, "[{\"id\":\"a\"},\r\n{\"id\":\"b\"}]\r\n".to_owned(), r#"id [[\"a\"],[\"b\"]]"#),
+        (whole, r#"[{"id":"b"},{"id":"a"}]"#.to_owned(), r#"id [[\"b\"],[\"a\"]]"#),
+        (whole, r#"[{"id":9007199254740993}]"#.to_owned(), r#"id [[\"9007199254740993\"]]"#),
+        (whole, r#"[{"id":"a"},{}]"#.to_owned(), "Absent"),
+        (whole, r#"[{"id":"a"},{"id":null}]"#.to_owned(), "NotAnId"),
+        (whole, r#"[{"id":"a"},"b"]"#.to_owned(), "Absent"),
+        (whole, "[]".to_owned(), "Empty"),
+        (whole, r#"{"id":"a"}"#.to_owned(), "NotAnId"),
+        (whole, r#"[{"id":"a"}] x"#.to_owned(), "NotAnId"),
+        (whole, String::new(), "NotAnId"),
+        (whole, many(MAX_BATCH_ITEMS + 1), "TooManyItems"),
+        (inside, r#"{"items":[{"a":{"id":1},"kind":"k"}]}"#.to_owned(), r#"id [[\"1\",\"k\"]]"#),
+        (inside, r#"{"items":[{"a":{"id":1}}]}"#.to_owned(), "Absent"),
+        (inside, r#"{"items":{}}"#.to_owned(), "NotAnId"),
+        (inside, r#"{"items":[],"items":[]}"#.to_owned(), "Ambiguous"),
+        (inside, "{}".to_owned(), "Absent"),
+        (inside, "[]".to_owned(), "Absent"),
+    ];
+    for (toml, body, expected) in rows {
+        assert_eq!(in_body(toml, &body), expected, "{}", &body[..body.len().min(80)]);
+    }
+    // One that fills a header is a digest of itself.
+    let long = in_body(whole, many(MAX_BATCH_ITEMS));
+    assert_eq!((long.len(), &long[..10]), (3 + 7 + 64, "id sha256:"));
+    assert_ne!(long, in_body(whole, many(MAX_BATCH_ITEMS - 1)));
+}
+
+/// What is packed on the way is read unpacked, and within the bound; a header is read all the same.
+#[test]
+fn an_id_is_found_in_a_packed_body() {
+    let packed = hex::decode("1f8b08000000000002ffab56ca4c51b2524ad5353450aa0500f9456c310d000000").unwrap();
+    let gzip = lines(&[("content-encoding", b"gzip")]);
+    let pointer = source(r#"{ pointer = "/id" }"#);
+    assert_eq!(found(&pointer, &gzip, &packed), "id e-10");
+    assert_eq!(found(&pointer, &HeaderMap::new(), &packed), "NotJson");
+    assert_eq!(found(&pointer, &gzip, b"{\"id\":1}"), "NotUnpacked");
+    assert_eq!(found(&pointer, &gzip, &packed[..20]), "NotUnpacked");
+    let bounded = Request::new(&gzip, &packed).decoded_up_to(12);
+    assert_eq!(pointer.find(&bounded), Identity::Missing(MissingId::NotUnpacked));
+    let headers = lines(&[("content-encoding", "gzip"), ("x-id", "a")]);
+    assert_eq!(found(&source(r#"{ header = "X-Id" }"#), &headers, b"no gzip"), "id a");
 }

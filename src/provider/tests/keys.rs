@@ -7,7 +7,7 @@ use std::collections::HashMap;
 fn id(bytes: &[u8]) -> EventId {
     let source: EventIdSource = toml::from_str(r#"form = "id""#).unwrap();
     let body: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
-    match source.find(&Request { headers: &HeaderMap::new(), body: format!("id={body}").as_bytes() }) {
+    match source.find(&Request::new(&HeaderMap::new(), format!("id={body}").as_bytes())) {
         Identity::Known(id) => id,
         other => panic!("{other:?}"),
     }

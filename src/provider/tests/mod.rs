@@ -2,16 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
+mod handshakes;
+mod hostile;
 mod identity;
 mod keys;
 mod lifetimes;
 mod profiles;
+mod public_keys;
 mod schema;
 mod secrets;
 mod signatures;
+mod terms;
 mod timestamps;
 
-use super::{Profile, Profiles, Request, Secret, Tolerance, UnixSeconds, Verification, Verifier};
+use super::{Profile, Profiles, Request, Secret, Terms, Tolerance, UnixSeconds, Verification, Verifier, VerifierError};
 use hmac::{KeyInit as _, Mac as _};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sha2::Sha256;
@@ -25,12 +29,33 @@ fn built_in(name: &str) -> Profile {
     Profiles::built_in().find(name).unwrap().clone()
 }
 
+/// A sender with this signature, which says of it what it must: `signs_body = false` where that is so.
+fn signing_with(signature: &str) -> Profile {
+    let read = |signs_body: &str| {
+        let rest = "title = \"P\"\nretry = { automatic = \"never\", manual = \"never\" }";
+        toml::from_str(&format!("{rest}\n{signs_body}\nsignature = {signature}"))
+    };
+    match read("") {
+        Err(error) if error.to_string().contains("signs_body = false") => read("signs_body = false"),
+        profile => profile,
+    }
+    .unwrap_or_else(|error| panic!("{signature}: {error}"))
+}
+
 fn secret(text: &str) -> Secret {
     Secret::from_bytes(format!("secret {text}"), text.as_bytes()).unwrap()
 }
 
 fn verifier(provider: &str, tolerance: Option<Tolerance>) -> Verifier {
-    Verifier::new(&built_in(provider), &[secret(SECRET)], tolerance).unwrap()
+    with_secrets(&built_in(provider), &[secret(SECRET)], tolerance).unwrap()
+}
+
+fn with_secrets(
+    profile: &Profile,
+    secrets: &[Secret],
+    tolerance: Option<Tolerance>,
+) -> Result<Verifier, VerifierError> {
+    Verifier::new(profile, &Terms { secrets, tolerance, ..Terms::default() })
 }
 
 fn lines<V: AsRef<[u8]>>(lines: &[(&str, V)]) -> HeaderMap {
@@ -62,7 +87,7 @@ fn judge_stripe(verifier: &Verifier, header: impl AsRef<[u8]>) -> Result<(), Str
 }
 
 fn verdict(verifier: &Verifier, headers: &HeaderMap) -> Result<(), String> {
-    match verifier.verify(&Request { headers, body: BODY }, UnixSeconds(NOW)) {
+    match verifier.verify(&Request::new(headers, BODY), UnixSeconds(NOW)) {
         Verification::Verified { .. } => Ok(()),
         Verification::Stale { skew_seconds, .. } => Err(format!("stale by {skew_seconds}")),
         Verification::Rejected(rejection) => Err(rejection.to_string()),

@@ -1,7 +1,7 @@
 //! Secrets at load: what is taken off, what is refused, what is never shown.
 
 use super::*;
-use crate::provider::{MAX_SECRET_BYTES, SecretFault, VerifierError};
+use crate::provider::{MAX_SECRET_BYTES, SecretFault};
 use std::error::Error as _;
 
 fn fault(bytes: &[u8]) -> Option<SecretFault> {
@@ -53,9 +53,9 @@ fn what_nobody_means_is_refused_with_its_place() {
 fn no_message_and_no_debug_output_shows_a_secret() {
     let marker = "tell-nobody";
     let secret = Secret::from_bytes("secret 1", marker.as_bytes()).unwrap();
-    let verifier = Verifier::new(&built_in("stripe"), std::slice::from_ref(&secret), None).unwrap();
+    let verifier = with_secrets(&built_in("stripe"), std::slice::from_ref(&secret), None).unwrap();
     let refused = Secret::from_bytes("secret 1", format!(" {marker}").as_bytes()).unwrap_err();
-    let undecodable = Verifier::new(&built_in("standard-webhooks"), std::slice::from_ref(&secret), None).unwrap_err();
+    let undecodable = with_secrets(&built_in("standard-webhooks"), std::slice::from_ref(&secret), None).unwrap_err();
     let texts = [
         format!("{secret:?}"),
         format!("{verifier:?}"),
@@ -73,7 +73,7 @@ fn a_base64_secret_is_decoded_with_or_without_prefix_and_padding() {
     let signed = [b"msg_1.1700000000.", BODY].concat();
     for (text, key) in [("whsec_AAECAw==", &[0, 1, 2, 3][..]), ("AAECAw", &[0, 1, 2, 3]), ("whsec_+/8=", &[0xFB, 0xFF])]
     {
-        let verifier = Verifier::new(&standard, &[secret(text)], None).unwrap();
+        let verifier = with_secrets(&standard, &[secret(text)], None).unwrap();
         let digest = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, mac(key, &signed));
         let signature = format!("v1,{digest}");
         let headers =
@@ -81,7 +81,7 @@ fn a_base64_secret_is_decoded_with_or_without_prefix_and_padding() {
         assert_eq!(verdict(&verifier, &headers), Ok(()), "{text}");
     }
     for text in ["whsec_", "whsec_AAEC*w==", "whsec_AA-_", "whsk_AAECAw==", "A", "AAECAx"] {
-        let error = Verifier::new(&standard, &[secret(text)], None).unwrap_err();
+        let error = with_secrets(&standard, &[secret(text)], None).unwrap_err();
         assert!(matches!(error, VerifierError::Secret(refused) if refused.fault == SecretFault::NotBase64), "{text}");
     }
 }

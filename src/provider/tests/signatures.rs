@@ -1,7 +1,7 @@
 //! Which signatures hold. Hostile input is the normal case on a public port: all of it ends in a value.
 
 use super::*;
-use crate::provider::{MAX_LIST_ENTRIES, MAX_SECRETS, VerifierError};
+use crate::provider::{MAX_LIST_ENTRIES, MAX_SECRETS};
 use std::collections::HashMap;
 
 const MALFORMED: &str = "the signature is malformed";
@@ -139,12 +139,12 @@ fn a_header_that_authentication_needs_must_come_exactly_once() {
 #[test]
 fn any_of_several_secrets_matches_and_is_named() {
     let secrets = [secret("one"), secret("two")];
-    let verifier = Verifier::new(&built_in("github"), &secrets, None).unwrap();
+    let verifier = with_secrets(&built_in("github"), &secrets, None).unwrap();
     for (key, expected) in [("one", Some("secret one")), ("two", Some("secret two")), ("three", None)] {
         let value = format!("sha256={}", hex::encode(mac(key.as_bytes(), BODY)));
         let headers = lines(&[("x-hub-signature-256", value)]);
-        let matched = match verifier.verify(&Request { headers: &headers, body: BODY }, UnixSeconds(NOW)) {
-            Verification::Verified { secret, skew_seconds: None } => Some(secret),
+        let matched = match verifier.verify(&Request::new(&headers, BODY), UnixSeconds(NOW)) {
+            Verification::Verified { secret, skew_seconds: None, .. } => Some(secret),
             Verification::Verified { .. } | Verification::Stale { .. } | Verification::Rejected(_) => None,
         };
         assert_eq!(matched, expected, "{key}");
@@ -154,7 +154,7 @@ fn any_of_several_secrets_matches_and_is_named() {
 #[test]
 fn a_verifier_wants_one_to_sixteen_secrets_and_a_timestamp_for_its_tolerance() {
     let github = built_in("github");
-    let make = |secrets: &[Secret], tolerance| Verifier::new(&github, secrets, tolerance);
+    let make = |secrets: &[Secret], tolerance| with_secrets(&github, secrets, tolerance);
     assert!(matches!(make(&[], None), Err(VerifierError::NoSecret)));
     let many = vec![secret("x"); MAX_SECRETS + 1];
     assert!(matches!(make(&many, None), Err(VerifierError::TooManySecrets(17))));
@@ -170,7 +170,10 @@ fn random_headers_and_bodies_come_to_a_verdict() {
     let alphabet = b"tv01=,. sha256=;aF\xff\t\"{}[]:9-";
     let profiles = Profiles::built_in();
     // Those whose secrets are keys of another form are left out.
-    let made = |profile: &Profile| Verifier::new(profile, &[secret(SECRET)], Some(Tolerance::Off)).ok();
+    let (secrets, off) = ([secret(SECRET)], Some(Tolerance::Off));
+    let terms =
+        Terms { secrets: &secrets, tolerance: off, public_url: Some("https://hooks.example"), ..Terms::default() };
+    let made = |profile: &Profile| Verifier::new(profile, &terms).ok();
     let verifiers: HashMap<&str, Verifier> =
         profiles.iter().filter_map(|(name, profile)| Some((name, made(profile)?))).collect();
     assert!(verifiers.len() > 30);
@@ -181,7 +184,7 @@ fn random_headers_and_bodies_come_to_a_verdict() {
         let headers = lines(&names.map(|name| (name, noise())));
         let body = noise();
         for (name, profile) in profiles.iter() {
-            let request = Request { headers: &headers, body: &body };
+            let request = Request::new(&headers, &body);
             let verdict = verifiers.get(name).map(|verifier| verifier.verify(&request, UnixSeconds(NOW)));
             assert!(matches!(verdict, None | Some(Verification::Rejected(_))), "{name}");
             if let Some(facts) = &profile.event_id {

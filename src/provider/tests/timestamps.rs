@@ -117,3 +117,50 @@ fn milliseconds_are_cut_to_seconds() {
     assert_eq!(timestamp.read(b"1700000000999"), Some(UnixSeconds(NOW)));
     assert_eq!(timestamp.read(b"999"), Some(UnixSeconds(0)));
 }
+
+/// Senders that write a date: in UTC or not, with a fraction of any length or none.
+#[test]
+fn a_written_date_is_read_to_the_second() {
+    let timestamp = Timestamp {
+        place: TimestampPlace::Field("t".to_owned()),
+        unit: TimestampUnit::Rfc3339,
+        tolerance_seconds: None,
+        restamped_on_retry: true,
+    };
+    let rows = [
+        ("1970-01-01T00:00:00Z", Some(0)),
+        ("2023-11-14T22:13:20Z", Some(NOW)),
+        ("2023-11-14t22:13:20z", Some(NOW)),
+        ("2021-02-19T23:47:00.8091512Z", Some(1_613_778_420)),
+        ("2023-11-14T22:13:20.000000000000000001+00:00", Some(NOW)),
+        ("2023-11-15T00:13:20+02:00", Some(NOW)),
+        ("2023-11-14T17:43:20-04:30", Some(NOW)),
+        ("2024-02-29T00:00:00Z", Some(1_709_164_800)),
+        ("2000-02-29T00:00:00Z", Some(951_782_400)),
+        ("1969-12-31T23:59:59Z", Some(-1)),
+        ("0000-03-01T00:00:00Z", Some(-62_162_035_200)),
+        ("9999-12-31T23:59:59Z", Some(253_402_300_799)),
+        ("2016-12-31T23:59:60Z", Some(1_483_228_800)),
+        ("2023-02-29T00:00:00Z", None),
+        ("1900-02-29T00:00:00Z", None),
+        ("2023-04-31T00:00:00Z", None),
+        ("2023-13-01T00:00:00Z", None),
+        ("2023-00-01T00:00:00Z", None),
+        ("2023-01-00T00:00:00Z", None),
+        ("2023-01-01T24:00:00Z", None),
+        ("2023-01-01T00:60:00Z", None),
+        ("2023-01-01T00:00:61Z", None),
+        ("2023-01-01T00:00:00", None),
+        ("2023-01-01T00:00:00.Z", None),
+        ("2023-01-01T00:00:00+0000", None),
+        ("2023-01-01T00:00:00+24:00", None),
+        ("2023-01-01T00:00:00Zjunk", None),
+        ("2023-01-01 00:00:00Z", None),
+        ("+023-01-01T00:00:00Z", None),
+        ("1700000000", None),
+        ("", None),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(timestamp.read(text.as_bytes()), expected.map(UnixSeconds), "{text}");
+    }
+}

@@ -7,7 +7,7 @@ use std::thread;
 use tempfile::TempDir;
 
 use crate::message::{Answer, Message};
-use crate::packages::{Event, PUBLIC_URL, Packages};
+use crate::packages::{PUBLIC_URL, Packages, Row};
 
 /// `onced serve`, ready.
 pub(crate) struct Front {
@@ -21,7 +21,7 @@ impl Front {
         let dir = tempfile::tempdir().unwrap();
         let config = dir.path().join("onced.toml");
         let store = dir.path().join("store");
-        let routes: String = packages.events.iter().map(|event| route(event, &packages.app)).collect();
+        let routes: String = packages.rows.iter().map(|row| route(row, &packages.app)).collect();
         let text = format!(
             "[api]\nlisten = \"\"\nsocket = \"\"\n[hooks]\nlisten = \"127.0.0.1:0\"\npublic_url = \"{PUBLIC_URL}\"\n\
              [store]\ndir = \"{}\"\n{routes}",
@@ -56,12 +56,12 @@ impl Front {
     }
 }
 
-fn route(event: &Event, app: &str) -> String {
-    let Event { name, provider, secret, sign_secret, .. } = event;
+fn route(row: &Row, app: &str) -> String {
+    let Row { name, provider, secret, sign_secret, settings } = row;
     let signing = sign_secret.iter().map(|key| format!("sign_secret = {{ inline = \"{key}\" }}\n")).collect::<String>();
     format!(
         "[[route]]\nname = \"{name}\"\nprovider = \"{provider}\"\npath = \"/hooks/{name}\"\n\
-         secrets = [{{ inline = \"{secret}\" }}]\nforward_to = \"http://{app}/hooks/{name}\"\n{signing}"
+         secrets = [{{ inline = {secret:?} }}]\nforward_to = \"http://{app}/hooks/{name}\"\n{signing}{settings}\n"
     )
 }
 

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// Ends a test that waits for what does not come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,7 +82,7 @@ fn alter(value: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    pub(crate) outcome: Option<String>,
+    outcome: Option<String>,
     target: String,
     body: String,
 }
@@ -98,13 +99,22 @@ impl Answer {
         Self { status, outcome, target: target.to_owned(), body: body.to_owned() }
     }
 
+    /// Status and outcome.
+    pub(crate) fn told(&self) -> (u16, Option<&str>) {
+        (self.status, self.outcome.as_deref())
+    }
+
     /// The request as it arrived at the app, which says so in its answer.
     pub(crate) fn copy(&self) -> Message {
         #[derive(Deserialize)]
         struct Judgement {
             copy: Message,
         }
-        let judgement: Judgement = serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"));
-        Message { target: self.target.clone(), ..judgement.copy }
+        let Judgement { copy } = self.read();
+        Message { target: self.target.clone(), ..copy }
+    }
+
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> T {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }

@@ -46,7 +46,11 @@ const signedByUs = (row) => ({
 });
 
 const seconds = (now) => String(Math.floor(now / 1000));
-const form = (body) => Object.fromEntries(new URLSearchParams(body));
+/** A form as Twilio's package wants it: a name that comes several times has a list. */
+const form = (body) => {
+  const fields = new URLSearchParams(body);
+  return Object.fromEntries([...new Set(fields.keys())].map((name) => [name, fields.getAll(name)]));
+};
 const adyen = new adyenPackage.hmacValidator();
 const adyenItem = (body) => JSON.parse(body).notificationItems[0].NotificationRequestItem;
 const twilioJson = '{"status":"paid","from":"+15017122661"}';
@@ -96,7 +100,7 @@ export const senders = [
     name: 'twilio',
     secret: TEXT,
     headers: { 'Content-Type': 'application/x-www-form-urlencoded', 'I-Twilio-Idempotency-Token': 'd8e1c0a0-0001' },
-    body: 'Body=paid+%26+done+%C3%A4&From=%2B15017122661&MessageSid=SM1&SmsStatus=',
+    body: 'Body=paid+%26+done+%C3%A4&From=%2B15017122661&MediaUrl=b&MediaUrl=a&MessageSid=SM1&SmsStatus=',
     sign: ({ body, url }) => ({ 'X-Twilio-Signature': twilio.getExpectedTwilioSignature(TEXT, url, form(body)) }),
     verify: ({ body, url, headers }) => twilio.validateRequest(TEXT, headers['x-twilio-signature'], url, form(body)),
   },
@@ -177,6 +181,16 @@ export const senders = [
     seal: (body) => body.replace('SIGNATURE', adyen.calculateHmac(adyenItem(body), HEX)),
     sign: () => ({}),
     verify: ({ body }) => adyen.validateHMAC(adyenItem(body), HEX),
+  },
+  {
+    name: 'adyen-platform',
+    secret: HEX,
+    settings: 'event_id = { parts = [{ pointer = "/type" }, { pointer = "/data/id" }, { pointer = "/timestamp" }] }',
+    headers: JSON_TYPE,
+    body: '{"data":{"id":"EVJN42272224222B5JB8BRC84N686ZEUR","status":"paid"},"environment":"test","timestamp":"2026-01-01T01:00:00+02:00","type":"balancePlatform.transfer.updated"}',
+    // For want of another name: what it calculates over a text is what it validates.
+    sign: ({ body }) => ({ HmacSignature: adyen.calculateHmac(body, HEX) }),
+    verify: ({ body, headers }) => adyen.validateHMACSignature(HEX, headers.hmacsignature, body),
   },
   signedByUs({ name: 'ours-by-standardwebhooks', verify: ({ body, headers }) => new StandardWebhook(WHSEC).verify(body, headers) }),
   signedByUs({ name: 'ours-by-svix', verify: ({ raw, headers }) => new SvixWebhook(WHSEC).verify(raw, headers) }),

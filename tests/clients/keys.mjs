@@ -24,9 +24,11 @@ const sendgridKey = spki(p256.publicKey).toString('base64');
 const plaidKey = JSON.stringify({ ...(await exportJWK(p256.publicKey)), alg: 'ES256', kid: 'one', use: 'sig' });
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
-const amazon = execFileSync('openssl', [
-  'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=sns.amazonaws.com', '-keyout', '-', '-out', '-',
-], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+const amazon = execFileSync(
+  'openssl',
+  'req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=sns.amazonaws.com -keyout - -out -'.split(' '),
+  { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+);
 const amazonKey = createPrivateKey(amazon);
 const amazonCertificate = amazon.slice(amazon.indexOf('-----BEGIN CERTIFICATE-----'));
 
@@ -39,22 +41,30 @@ https.get = (_url, answered) => {
 /** The lines of a notification in the order in which Amazon signs them. */
 const snsLines = (body) => {
   const message = JSON.parse(body);
-  return ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'].map((key) => `${key}\n${message[key]}\n`).join('');
+  const keys = ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'];
+  return keys.map((key) => `${key}\n${message[key]}\n`).join('');
 };
 
+const discordRow = (row) => ({
+  ...row,
+  secret: discordKey,
+  headers: JSON_TYPE,
+  sign: ({ body, now }) => ({
+    'X-Signature-Ed25519': signWith(null, seconds(now) + body, ed25519.privateKey).toString('hex'),
+    'X-Signature-Timestamp': seconds(now),
+  }),
+  verify: ({ raw, headers }) =>
+    discord.verifyKey(raw, headers['x-signature-ed25519'], headers['x-signature-timestamp'], discordKey),
+});
+
 export const keys = [
-  {
-    name: 'discord-interactions',
-    secret: discordKey,
-    headers: JSON_TYPE,
-    body: '{"id":"846462639134605312","type":2,"data":{"name":"paid"}}',
-    sign: ({ body, now }) => ({
-      'X-Signature-Ed25519': signWith(null, seconds(now) + body, ed25519.privateKey).toString('hex'),
-      'X-Signature-Timestamp': seconds(now),
-    }),
-    verify: ({ raw, headers }) =>
-      discord.verifyKey(raw, headers['x-signature-ed25519'], headers['x-signature-timestamp'], discordKey),
-  },
+  discordRow({ name: 'discord-interactions', body: '{"id":"846462639134605312","type":2,"data":{"name":"paid"}}' }),
+  discordRow({
+    name: 'discord-webhook-events',
+    body: '{"version":1,"application_id":"1234560123453231555","type":1,"event":{"type":"QUEST","data":"paid"}}',
+    // It has no id.
+    settings: 'on_missing_id = "hash"',
+  }),
   {
     name: 'sendgrid',
     secret: sendgridKey,

@@ -25,6 +25,20 @@ const github = {
   sign: async ({ body }) => ({ 'X-Hub-Signature-256': await new GitHub({ secret: TEXT }).sign(body) }),
 };
 
+/** What a sender signs by the rules of Standard Webhooks. */
+const standard = (name, body) => ({
+  name,
+  secret: WHSEC,
+  headers: JSON_TYPE,
+  body,
+  sign: ({ body, now }) => ({
+    'webhook-id': `msg_${name}`,
+    'webhook-timestamp': seconds(now),
+    'webhook-signature': new StandardWebhook(WHSEC).sign(`msg_${name}`, new Date(now), body),
+  }),
+  verify: ({ body, headers }) => new StandardWebhook(WHSEC).verify(body, headers),
+});
+
 /** What Svix signs, for those who send with it. */
 const svix = (id, body) => ({
   secret: WHSEC,
@@ -53,10 +67,23 @@ const form = (body) => {
 };
 const adyen = new adyenPackage.hmacValidator();
 const adyenItem = (body) => JSON.parse(body).notificationItems[0].NotificationRequestItem;
-const twilioJson = '{"status":"paid","from":"+15017122661"}';
+
+/** What is no form has its hash in the URL. */
+const twilioJson = (body) => ({
+  secret: TEXT,
+  query: `?id=1&bodySHA256=${twilio.getExpectedBodyHash(body)}`,
+  body,
+  sign: ({ url }) => ({ 'X-Twilio-Signature': twilio.getExpectedTwilioSignature(TEXT, url, {}) }),
+  verify: ({ body, url, headers }) => twilio.validateRequestWithBody(TEXT, headers['x-twilio-signature'], url, body),
+});
+
 
 export const senders = [
-  { name: 'github', ...github, verify: ({ body, headers }) => new GitHub({ secret: TEXT }).verify(body, headers['x-hub-signature-256'] ?? '') },
+  {
+    name: 'github',
+    ...github,
+    verify: ({ body, headers }) => new GitHub({ secret: TEXT }).verify(body, headers['x-hub-signature-256'] ?? ''),
+  },
   {
     name: 'stripe',
     secret: WHSEC,
@@ -65,18 +92,10 @@ export const senders = [
     sign: ({ body }) => ({ 'Stripe-Signature': Stripe.webhooks.generateTestHeaderString({ payload: body, secret: WHSEC }) }),
     verify: ({ raw, headers }) => Stripe.webhooks.constructEvent(raw, headers['stripe-signature'], WHSEC),
   },
-  {
-    name: 'standard-webhooks',
-    secret: WHSEC,
-    headers: JSON_TYPE,
-    body: '{"type":"invoice.paid","data":{"text":"für drei Äpfel"}}',
-    sign: ({ body, now }) => ({
-      'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
-      'webhook-timestamp': seconds(now),
-      'webhook-signature': new StandardWebhook(WHSEC).sign('msg_p5jXN8AQM9LWM0D4loKWxJek', new Date(now), body),
-    }),
-    verify: ({ body, headers }) => new StandardWebhook(WHSEC).verify(body, headers),
-  },
+  standard('standard-webhooks', '{"type":"invoice.paid","data":{"text":"für drei Äpfel"}}'),
+  // These sign by Standard Webhooks, and their own packages need a newer node or do not verify.
+  standard('openai', '{"id":"evt_1","object":"event","type":"response.completed","data":{"id":"paid"}}'),
+  standard('gitlab-signed', '{"object_kind":"push","ref":"refs/heads/paid"}'),
   {
     name: 'svix',
     ...svix('msg_2Lh9KRb0pzN4LePd3XiA4v12Axj', '{"event":"invoice.paid"}'),
@@ -87,7 +106,8 @@ export const senders = [
     ...svix('msg_resend', '{"type":"email.delivered","data":{"subject":"Your invoice is paid"}}'),
     verify: ({ body, headers }) => {
       const [id, timestamp, signature] = ['svix-id', 'svix-timestamp', 'svix-signature'].map((name) => headers[name]);
-      return new Resend('re_none').webhooks.verify({ payload: body, headers: { id, timestamp, signature }, webhookSecret: WHSEC });
+      const resend = new Resend('re_none');
+      return resend.webhooks.verify({ payload: body, headers: { id, timestamp, signature }, webhookSecret: WHSEC });
     },
   },
   {
@@ -107,19 +127,18 @@ export const senders = [
   {
     name: 'twilio-json',
     provider: 'twilio',
-    secret: TEXT,
-    query: `?id=1&bodySHA256=${twilio.getExpectedBodyHash(twilioJson)}`,
     headers: { ...JSON_TYPE, 'I-Twilio-Idempotency-Token': 'd8e1c0a0-0002' },
-    body: twilioJson,
-    sign: ({ url }) => ({ 'X-Twilio-Signature': twilio.getExpectedTwilioSignature(TEXT, url, {}) }),
-    verify: ({ body, url, headers }) => twilio.validateRequestWithBody(TEXT, headers['x-twilio-signature'], url, body),
+    ...twilioJson('{"status":"paid","from":"+15017122661"}'),
   },
+  { name: 'twilio-event-streams', headers: JSON_TYPE, ...twilioJson('[{"id":"EZ1","type":"com.paid"},{"id":"EZ2"}]') },
   {
     name: 'hubspot',
     secret: TEXT,
     query: '?portal=62515',
     headers: JSON_TYPE,
-    body: '[{"eventId":1,"subscriptionId":12,"portalId":62515,"occurredAt":1564113600000,"subscriptionType":"deal.paid","attemptNumber":0,"objectId":123}]',
+    body:
+      '[{"eventId":1,"subscriptionId":12,"portalId":62515,"occurredAt":1564113600000,"attemptNumber":0,"objectId":123,' +
+      '"subscriptionType":"deal.paid"}]',
     sign: ({ body, url, now }) => ({
       'X-HubSpot-Request-Timestamp': String(now),
       'X-HubSpot-Signature-v3': hubspot.Signature.getSignature('POST', 'v3', {
@@ -142,18 +161,22 @@ export const senders = [
     headers: JSON_TYPE,
     body: '{"sys":{"type":"Entry","id":"7BslKh9TdKGOK41VmLDjFZ"},"fields":{"status":"paid"}}',
     sign: ({ body, target, now }) => {
-      const own = { 'X-Contentful-Idempotency-Key': '0f4cbb1f8d7e4b4e', 'X-Contentful-Topic': 'ContentManagement.Entry.publish' };
+      const own = {
+        'X-Contentful-Idempotency-Key': '0f4cbb1f8d7e4b4e',
+        'X-Contentful-Topic': 'ContentManagement.Entry.publish',
+      };
       return { ...own, ...contentful.signRequest(HEX, { method: 'POST', path: target, headers: own, body }, now) };
     },
     // The package does not hold the list of signed headers against the signature: it makes the list itself from those named.
     sealed: ['X-Contentful-Idempotency-Key', 'X-Contentful-Topic', 'x-contentful-signature', 'x-contentful-timestamp'],
-    verify: ({ body, target, headers }) => contentful.verifyRequest(HEX, { method: 'POST', path: target, headers, body }, 30),
+    verify: ({ body, target, headers }) =>
+      contentful.verifyRequest(HEX, { method: 'POST', path: target, headers, body }, 30),
   },
   {
     name: 'coinbase-commerce',
     secret: TEXT,
     headers: JSON_TYPE,
-    body: '{"attempt_number":1,"event":{"id":"24934862-d980-46cb-9402-43c81b0cdba6","type":"charge:confirmed","data":{"name":"paid"}},"id":1}',
+    body: '{"attempt_number":1,"event":{"id":"24934862-d980-46cb-9402-43c81b0cdba6","data":{"name":"paid"}},"id":1}',
     sign: ({ body }) => ({ 'X-CC-Webhook-Signature': coinbase.Webhook.computeSignature(body, TEXT) }),
     verify: ({ body, headers }) => coinbase.Webhook.verifyEventBody(body, headers['x-cc-webhook-signature'], TEXT),
   },
@@ -187,12 +210,17 @@ export const senders = [
     secret: HEX,
     settings: 'event_id = { parts = [{ pointer = "/type" }, { pointer = "/data/id" }, { pointer = "/timestamp" }] }',
     headers: JSON_TYPE,
-    body: '{"data":{"id":"EVJN42272224222B5JB8BRC84N686ZEUR","status":"paid"},"environment":"test","timestamp":"2026-01-01T01:00:00+02:00","type":"balancePlatform.transfer.updated"}',
+    body:
+      '{"data":{"id":"EVJN42272224222B5JB8BRC84N686ZEUR","status":"paid"},"environment":"test",' +
+      '"timestamp":"2026-01-01T01:00:00+02:00","type":"balancePlatform.transfer.updated"}',
     // For want of another name: what it calculates over a text is what it validates.
     sign: ({ body }) => ({ HmacSignature: adyen.calculateHmac(body, HEX) }),
     verify: ({ body, headers }) => adyen.validateHMACSignature(HEX, headers.hmacsignature, body),
   },
-  signedByUs({ name: 'ours-by-standardwebhooks', verify: ({ body, headers }) => new StandardWebhook(WHSEC).verify(body, headers) }),
+  signedByUs({
+    name: 'ours-by-standardwebhooks',
+    verify: ({ body, headers }) => new StandardWebhook(WHSEC).verify(body, headers),
+  }),
   signedByUs({ name: 'ours-by-svix', verify: ({ raw, headers }) => new SvixWebhook(WHSEC).verify(raw, headers) }),
 ];
 

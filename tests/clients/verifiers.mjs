@@ -45,7 +45,9 @@ export const verifiers = [
     name: 'paddle-billing',
     secret: TEXT,
     headers: JSON_TYPE,
-    body: '{"event_id":"evt_01hv8x2a","event_type":"future.paid","occurred_at":"2026-01-01T00:00:00Z","notification_id":"ntf_1","data":{}}',
+    body:
+      '{"event_id":"evt_01hv8x2a","event_type":"future.paid","occurred_at":"2026-01-01T00:00:00Z",' +
+      '"notification_id":"ntf_1","data":{}}',
     sign: ({ body, now }) => ({ 'Paddle-Signature': `ts=${seconds(now)};h1=${hmac('hex', seconds(now), ':', body)}` }),
     verify: ({ body, headers }) => new Paddle('none').webhooks.unmarshal(body, TEXT, headers['paddle-signature']),
   },

@@ -9,6 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The kernel's unit of processor time in /proc, on every Linux that there is.
+const TICKS_PER_SECOND: u64 = 100;
 /// Of how many synced writes the median is taken.
 const PROBES: usize = 50;
 
@@ -92,4 +94,22 @@ pub(crate) fn disk_bytes(directory: &Path) -> io::Result<u64> {
         total += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * 512 };
     }
     Ok(total)
+}
+
+/// Processor time that a process and its children have taken so far, in user and kernel mode.
+pub(crate) fn cpu_time(pid: u32) -> io::Result<Duration> {
+    let mut ticks = 0;
+    for entry in fs::read_dir("/proc")? {
+        let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        // One that has ended meanwhile has no say.
+        let Ok(stat) = fs::read_to_string(format!("/proc/{number}/stat")) else { continue };
+        let Some((_, fields)) = stat.rsplit_once(')') else { continue };
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let field = |place: usize| fields.get(place).and_then(|text| text.parse::<u64>().ok()).unwrap_or_default();
+        // After the name: state, parent, …; user and kernel time are the twelfth and thirteenth.
+        if number == pid || field(1) == u64::from(pid) {
+            ticks += field(11) + field(12);
+        }
+    }
+    Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }

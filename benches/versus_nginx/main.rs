@@ -27,7 +27,7 @@ use measure::{
     histogram::Histogram,
     keys::Keys,
     load::{Load, Round, Until},
-    machine::Machine,
+    machine::{Machine, cpu_time},
     server::{self, Durability, Server},
     text::{Spread, latencies},
 };
@@ -103,6 +103,8 @@ struct Rival {
     keys: Keys,
     answered: u64,
     rates: Vec<f64>,
+    /// Processor time taken by the proxy, over all runs.
+    cpu: Duration,
     latencies: Histogram,
 }
 
@@ -118,6 +120,7 @@ impl Rival {
             keys,
             answered: 0,
             rates: Vec::new(),
+            cpu: Duration::ZERO,
             latencies,
         }
     }
@@ -144,7 +147,7 @@ impl Rival {
     fn run(&mut self, connections: usize, until: Until) -> Result<(), Box<dyn Error>> {
         let dialect = Events::new(&self.server.address.to_string());
         let target = &self.server.target(false);
-        let before = self.keys.taken();
+        let (before, cpu_before) = (self.keys.taken(), cpu_time(self.server.pid())?);
         let tally = Load { target, dialect: &dialect, round: Round::Claim, connections, until }.run(&mut self.keys)?;
         if let Some(refusal) = &tally.first_refusal {
             return Err(format!("{} refused {} events, first by: {refusal}", self.name, tally.refused).into());
@@ -154,6 +157,7 @@ impl Rival {
         if handled != self.answered {
             return Err(format!("{}: {} events were answered, {handled} handled", self.name, self.answered).into());
         }
+        self.cpu += cpu_time(self.server.pid())?.saturating_sub(cpu_before);
         self.rates.push(tally.rate());
         self.latencies.merge(&tally.latencies);
         Ok(())
@@ -194,18 +198,21 @@ fn print_head() {
     let onced = env!("CARGO_PKG_VERSION");
     let version = |found: Option<String>| found.unwrap_or_else(|| "(not here)".to_owned());
     println!("onced {onced} · nginx {} · redis {}", version(server::nginx_version()), version(server::redis_version()));
-    println!("| conns | proxy          | events/s [min–max]           | onced to it        | p50, p99        |");
-    println!("|--:|---|---|---|---|");
+    println!(
+        "| conns | proxy          | events/s [min–max]           | onced to it        | p50, p99        | cpu an event |"
+    );
+    println!("|--:|---|---|---|---|--:|");
 }
 
 /// The ratio is that of onced to this rival, run by run.
 fn print_row(connections: usize, rival: &Rival, onced: &[f64]) {
     let ratios = onced.iter().zip(&rival.rates).map(|(onced, rate)| onced / rate).collect();
     println!(
-        "| {connections:>5} | {:<14} | {:<28} | {:<18} | {:<15} |",
+        "| {connections:>5} | {:<14} | {:<28} | {:<18} | {:<15} | {:>9.1} µs |",
         rival.name,
         Spread::of(rival.rates.clone()).rates(),
         Spread::of(ratios).ratios(),
         latencies(&rival.latencies),
+        rival.cpu.as_secs_f64() * 1e6 / rival.answered.max(1) as f64,
     );
 }

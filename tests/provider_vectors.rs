@@ -347,6 +347,51 @@ fn any_of_several_secrets_matches_in_every_scheme_and_is_named() {
     assert!(tried.len() > 25, "{tried:?}");
 }
 
+/// Whatever becomes of a request on its way, it comes to a verdict; and with its signature gone to a refusal.
+#[test]
+fn requests_that_are_mangled_at_random_come_to_a_verdict() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (profiles, vectors) = (profiles(), vectors());
+    let mut refused = 0;
+    for vector in &vectors {
+        let verifier = vector.verifier(profiles.find(&vector.profile).unwrap());
+        for _ in 0..40 {
+            let headers = vector.headers();
+            let names: Vec<_> = headers.keys().cloned().collect();
+            let mut mangled = headers;
+            if let Some(name) = random.choice(&names) {
+                let value = mangle(mangled[name].as_bytes(), &mut random);
+                // A mangled value may be none that HTTP would carry.
+                HeaderValue::from_bytes(&value).into_iter().for_each(|value| _ = mangled.insert(name, value));
+            }
+            let body = mangle(&vector.body(), &mut random);
+            match vector.verification(&verifier, &mangled, &body, vector.now) {
+                Verification::Rejected(rejection) => refused += rejection.to_string().len().min(1),
+                Verification::Verified { .. } | Verification::Stale { .. } => {}
+            }
+        }
+    }
+    assert!(refused > vectors.len() * 30, "{refused}");
+}
+
+/// The bytes with a few of them changed, left out or doubled.
+fn mangle(bytes: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
+    let mut mangled = bytes.to_vec();
+    for _ in 0..random.usize(1..4) {
+        let position = random.usize(..=mangled.len());
+        match random.u8(..4) {
+            0 => mangled.insert(position, *random.choice(b"\"{}[],:=&%+. \\a0\xff\0").unwrap()),
+            1 => mangled.truncate(position),
+            2 => mangled.extend_from_within(position..),
+            _ if position < mangled.len() => mangled[position] ^= 1 << random.u8(..8),
+            _ => {}
+        }
+    }
+    mangled
+}
+
 #[test]
 fn our_own_bodies_are_verified_as_raw_bytes_and_keyed_by_their_documented_rule() {
     let profiles = profiles();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Exit, say};
 use crate::config::{self, Environment};
-use crate::provider::{Caused, Lifetimes, Profile, Profiles, Redelivery};
+use crate::provider::{Caused, Handshake, Lifetimes, Profile, Profiles, Redelivery, StatusRange};
 use crate::quantity::{format_bytes, format_duration};
 
 /// The width of a detail's topic, its blank included.
@@ -124,7 +124,7 @@ fn event_id(profile: &Profile) -> Vec<String> {
 }
 
 fn windows(profile: &Profile) -> Vec<String> {
-    let timeout = profile.timeout().map_or("is not published".to_owned(), |timeout| format_duration(timeout));
+    let timeout = profile.timeout().map_or("is not published".to_owned(), format_duration);
     let mut lines = vec![
         format!("automatic: {}", profile.retry.automatic),
         format!("asked for by a person: {}", profile.retry.manual),
@@ -143,7 +143,7 @@ fn lifetimes(lifetimes: &Lifetimes) -> Vec<String> {
     ]
 }
 
-fn handshake(handshake: &crate::provider::Handshake) -> String {
+fn handshake(handshake: &Handshake) -> String {
     let when: Vec<_> = handshake.when.iter().map(ToString::to_string).collect();
     let when = if when.is_empty() { String::new() } else { format!(" where {}", when.join(" and ")) };
     let checked = match (handshake.verified, &handshake.token) {
@@ -155,8 +155,7 @@ fn handshake(handshake: &crate::provider::Handshake) -> String {
 }
 
 fn answers(profile: &Profile) -> Vec<String> {
-    let list =
-        |ranges: &[crate::provider::StatusRange]| ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let list = |ranges: &[StatusRange]| ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let success = if profile.success.is_empty() { "any 2xx".to_owned() } else { list(&profile.success) };
     let mut lines = vec![format!("success: {success}")];
     lines.extend(profile.acknowledgement.as_ref().map(|answer| format!("acknowledgement: {answer}")));
@@ -199,7 +198,7 @@ fn broken(line: &str) -> Vec<String> {
 
 /// The same for programs.
 fn as_json(name: &str, profile: &Profile) -> Value {
-    let texts = |ranges: &[crate::provider::StatusRange]| ranges.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let texts = |ranges: &[StatusRange]| ranges.iter().map(ToString::to_string).collect::<Vec<_>>();
     let caused = |caused: &Caused| json!({ "length": format_duration(caused.span), "cause": caused.cause });
     let lifetimes = profile.lifetimes();
     json!({

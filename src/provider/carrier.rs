@@ -3,6 +3,7 @@
 use super::format::Presented;
 use super::pieces::one;
 use super::{Encoding, Format, Header, HeaderNameError, Place, Rejection, Request};
+use http::HeaderName;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::fmt;
@@ -105,7 +106,9 @@ impl Carrier {
             }
             SignaturePlace::Family(beginning) => {
                 let names = request.headers.keys().filter(|name| name.as_str().starts_with(beginning));
-                let lines = names.map(|name| read(one(request.headers, &Header::from(name.clone()))?));
+                let repeated = |_| Rejection::DuplicateInFamily(beginning.clone());
+                let line = |name: &HeaderName| one(request.headers, &Header::from(name.clone())).map_err(repeated);
+                let lines = names.map(|name| read(line(name)?));
                 any(lines, || Rejection::MissingFamily(beginning.clone()))
             }
         }

@@ -9,12 +9,17 @@
 //!
 //! * [`Profile`]: one sender's facts, deserialised from TOML and checked in the same step. The built-in ones and a
 //!   `[provider.my-partner]` of the config are the same type read by the same code; [`Profiles`] holds both.
-//! * [`Signature`]: the building block that a profile picks and fills in. A further scheme (a public key, a token, a
-//!   signed URL) is a variant there and an arm in [`Verifier`]; no profile of another scheme notices.
-//! * [`Secret`] and [`Verifier`]: secrets are judged once, at load, where a person is looking; from then on
-//!   [`Verifier::verify`] cannot fail, only answer a [`Verification`].
-//! * [`EventIdSource`] and [`EventId`]: where the id stands, and how any bytes a sender calls an id become a claim key.
+//! * [`Signature`]: the building block that a profile picks and fills in. Most senders sign a string that can be
+//!   described ([`Message`]) and write the result somewhere ([`Carrier`]); they differ in what makes it, an HMAC, a plain
+//!   hash or the private half of a key. The others send a signed token ([`Jwt`]) or the secret itself.
+//! * [`Request`]: what a sender sent, and the text that stands in a [`Place`] of it.
+//! * [`Secret`], [`Terms`] and [`Verifier`]: secrets, and what else a route brings to its profile, are judged once, at
+//!   load, where a person is looking; from then on [`Verifier::verify`] cannot fail, only answer a [`Verification`].
+//! * [`EventIdSource`] and [`EventId`]: where the id stands, in one text, in several or in the items of a batch, and how any
+//!   bytes a sender calls an id become a claim key.
+//! * [`Handshake`]: what a sender asks before it delivers, how that is told from an event, and what it gets.
 //! * [`Lifetimes`]: the numbers of a route that follow from its sender, each with its cause.
+//! * `description`: a profile in words, derived from the same values.
 //!
 //! Left out on purpose: a parsed JSON document. Parsing into a tree rounds integers above 2^53, forgets which of two
 //! equal keys came first, and costs memory in proportion to a body that nobody has authenticated.

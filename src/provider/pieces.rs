@@ -108,7 +108,7 @@ impl<'r> Source<'r> {
         }
         let mut pairs = Vec::with_capacity(listed.len());
         for header in &listed {
-            let value = one(self.request.headers, header)?.trim_ascii();
+            let value = one(self.request.headers, header).map_err(|_| Rejection::ListedHeader)?.trim_ascii();
             pairs.push([header.name().as_str().as_bytes(), b":", value].concat());
         }
         Ok(pairs.join(&b';'))

@@ -14,6 +14,9 @@ pub enum Rejection {
     /// No header whose name begins with what the profile says.
     #[error("there is no header {0}*")]
     MissingFamily(String),
+    /// One of those headers came more than once.
+    #[error("one of the headers {0}* came more than once")]
+    DuplicateInFamily(String),
     /// Another text that the scheme needs is absent.
     #[error("{0} is missing")]
     Missing(Place),
@@ -59,6 +62,10 @@ pub enum Rejection {
     /// The sender's list of signed headers holds something that is no header name.
     #[error("the list of signed headers is malformed")]
     MalformedHeaderList,
+    /// A header that the sender lists as signed is absent, or came more than once. Which one is the sender's text, and
+    /// stays out of the log.
+    #[error("a header that is listed as signed did not come exactly once")]
+    ListedHeader,
     /// The URL has no hash of the body, and needs one.
     #[error("the URL lacks the hash of the body")]
     MissingBodyHash,
@@ -94,10 +101,10 @@ pub enum Rejection {
 impl Rejection {
     /// A text that could not be read.
     pub(super) fn unreadable(place: &Place, unreadable: Unreadable) -> Self {
-        match (place, unreadable) {
-            (Place::Header(header), Unreadable::Repeated) => Self::DuplicateHeader(header.clone()),
-            _ => Self::Unreadable(place.clone(), unreadable),
+        if let (Place::Header(header), Unreadable::Repeated) = (place, unreadable) {
+            return Self::DuplicateHeader(header.clone());
         }
+        Self::Unreadable(place.clone(), unreadable)
     }
 
     /// A text that is not there.

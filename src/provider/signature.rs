@@ -75,10 +75,10 @@ pub enum SignatureFault {
 impl Signature {
     /// The sender's timestamp, if the scheme has one.
     pub fn timestamp(&self) -> Option<&Timestamp> {
-        match self {
-            Self::Jwt(jwt) => jwt.timestamp.as_ref(),
-            _ => self.described()?.1.timestamp.as_ref(),
+        if let Self::Jwt(jwt) = self {
+            return jwt.timestamp.as_ref();
         }
+        self.described()?.1.timestamp.as_ref()
     }
 
     /// Where the signature stands and what it is over, for the schemes over a described string.
@@ -95,18 +95,20 @@ impl Signature {
 
     /// Whether a change of any byte of the body is noticed.
     pub fn covers_body(&self) -> bool {
-        match self {
-            Self::Hmac(Hmac { items: Some(_), .. }) => false,
-            Self::Jwt(jwt) => jwt.body_claim.is_some(),
-            _ => self.described().is_some_and(|(_, message)| message.covers_body()),
+        if let Self::Jwt(jwt) = self {
+            return jwt.body_claim.is_some();
         }
+        self.items().is_none() && self.described().is_some_and(|(_, message)| message.covers_body())
     }
 
     /// Whether the text in a place is covered. Under [`Signature::items`], pointers are relative to an element.
     pub fn covers_place(&self, place: &Place) -> bool {
-        match (self, place) {
-            (Self::Jwt(_), Place::Pointer(_) | Place::Form(_)) => self.covers_body(),
-            _ => self.described().is_some_and(|(_, message)| message.covers_place(place)),
+        if let Some((_, message)) = self.described() {
+            return message.covers_place(place);
+        }
+        match place {
+            Place::Pointer(_) | Place::Form(_) => self.covers_body(),
+            Place::Header(_) | Place::Query(_) => false,
         }
     }
 
@@ -166,10 +168,10 @@ impl Signature {
         if let Some((carrier, message)) = self.described() {
             faults.extend(message.faults());
             faults.extend(list_fault(carrier, message));
-            match (self, message.signed_string.has_secret()) {
-                (Self::Hash(_), false) => faults.push(SignatureFault::NoSecret),
-                (Self::Hash(_), true) | (_, false) => {}
-                (_, true) => faults.push(SignatureFault::SecretElsewhere),
+            match (matches!(self, Self::Hash(_)), message.signed_string.has_secret()) {
+                (true, false) => faults.push(SignatureFault::NoSecret),
+                (false, true) => faults.push(SignatureFault::SecretElsewhere),
+                (true, true) | (false, false) => {}
             }
         }
         faults

@@ -4,12 +4,14 @@
 //! own trouble is 503, because a 4xx makes some senders give up; 502 and 504 speak of the app. Texts are fixed: nothing
 //! of a request or a secret is ever in them.
 
+use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, HeaderValue, StatusCode, Version};
 
 use super::handshake::Greeting;
 use super::headers::strip_hop_by_hop;
 use super::verdict::Verdict;
+use crate::provider::Acknowledgement;
 use crate::server::{Response, ResponseBody, close};
 
 pub(super) const OUTCOME: HeaderName = HeaderName::from_static("onced-outcome");
@@ -70,17 +72,24 @@ fn relayed(answer: http::Response<bytes::Bytes>) -> Response {
 /// What a sender wants to see before it delivers. A text of its own choice is nothing but text, whatever a browser would
 /// make of it.
 fn greet(greeting: Greeting) -> Response {
-    let (status, content_type, body) = match greeting {
+    let (content_type, body) = match greeting {
         Greeting::Relayed(answer) => return relayed(answer),
-        Greeting::Text(text) => (StatusCode::OK, Some("text/plain".to_owned()), text),
-        Greeting::Json(json) => (StatusCode::OK, Some("application/json".to_owned()), json.into_bytes()),
-        Greeting::Fixed(answer) => (answer.status_code(), answer.content_type, answer.body.into_bytes()),
+        Greeting::Fixed(answer) => return relayed(acknowledgement(&answer)),
+        Greeting::Text(text) => ("text/plain", text),
+        Greeting::Json(json) => ("application/json", json.into_bytes()),
     };
     let mut response = Response::new(ResponseBody::from(body));
-    *response.status_mut() = status;
-    if let Some(Ok(content_type)) = content_type.map(HeaderValue::try_from) {
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// An answer that a profile describes.
+pub(super) fn acknowledgement(answer: &Acknowledgement) -> http::Response<Bytes> {
+    let mut response = http::Response::new(Bytes::from(answer.body.clone()));
+    *response.status_mut() = answer.status_code();
+    if let Some(Ok(content_type)) = answer.content_type.as_deref().map(HeaderValue::try_from) {
         response.headers_mut().insert(CONTENT_TYPE, content_type);
-        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     }
     response
 }

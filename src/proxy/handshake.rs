@@ -18,7 +18,7 @@ use super::headers::towards_app;
 use super::settings::RouteSettings;
 use super::table::Match;
 use super::verdict::Verdict;
-use super::{Proxy, Received};
+use super::{Proxy, Received, sent};
 use crate::provider::{self, Acknowledgement, HandshakeMethod, Reply, Sign};
 
 /// What a handshake came to.
@@ -46,7 +46,7 @@ pub(super) fn is_taken(route: &RouteSettings, method: &Method) -> bool {
 }
 
 /// What a request gets that is a handshake without a signature.
-pub(super) fn before_verification<'r>(route: &'r RouteSettings, sent: &provider::Request<'_>) -> Option<Reply<'r>> {
+fn before_verification<'r>(route: &'r RouteSettings, sent: &provider::Request<'_>) -> Option<Reply<'r>> {
     let known = &route.handshakes.known;
     match *sent.method() {
         Method::POST => provider::reply_unverified(known, sent),
@@ -54,20 +54,26 @@ pub(super) fn before_verification<'r>(route: &'r RouteSettings, sent: &provider:
     }
 }
 
-/// What a request gets that is a handshake and has been verified.
-pub(super) fn after_verification<'r>(route: &'r RouteSettings, sent: &provider::Request<'_>) -> Option<Reply<'r>> {
-    provider::reply_verified(&route.handshakes.known, sent)
-}
-
 impl Proxy {
+    /// Lets an event pass that is shown to be its sender's. All else gets its verdict here: a handshake what it asks for, a
+    /// stranger the same refusal for every reason.
+    pub(super) async fn admit(&self, found: &Match<'_>, received: Received) -> Result<Received, Verdict> {
+        let route = found.route;
+        if let Some(reply) = before_verification(route, &sent(route, &received)) {
+            return Err(self.greet(found, reply, None, received).await);
+        }
+        if received.head.method != Method::POST {
+            return Err(Verdict::Method);
+        }
+        let secret = self.verify(route, &received)?;
+        match provider::reply_verified(&route.handshakes.known, &sent(route, &received)) {
+            Some(reply) => Err(self.greet(found, reply, secret, received).await),
+            None => Ok(received),
+        }
+    }
+
     /// Gives a handshake what it gets. `secret` is which one verified it, if one did.
-    pub(super) async fn greet(
-        &self,
-        found: &Match<'_>,
-        reply: Reply<'_>,
-        secret: Option<usize>,
-        received: Received,
-    ) -> Verdict {
+    async fn greet(&self, found: &Match<'_>, reply: Reply<'_>, secret: Option<usize>, received: Received) -> Verdict {
         tracing::debug!(route = %found.route.name, method = %received.head.method, "a handshake");
         match reply {
             Reply::Text(text) => Verdict::Handshake(Greeting::Text(text)),

@@ -1,7 +1,7 @@
 //! The webhook proxy: stands in front of the apps and does the claiming for them.
 //!
-//! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, find the
-//! event id, claim, hand over, confirm or release, answer. What stops it on the way is a [`Verdict`], and what a verdict
+//! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, answer a
+//! handshake, find the event id, claim, hand over, confirm or release, answer. What stops it on the way is a [`Verdict`], and what a verdict
 //! looks like to a sender stands in one file ([`answer`]).
 //!
 //! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
@@ -23,9 +23,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
+use http::Uri;
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Method, Uri};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -162,19 +162,10 @@ impl Proxy {
             }
         };
         let received = Received { head: request.head, body, origin, at };
-        if let Some(reply) = handshake::before_verification(route, &sent(route, &received)) {
-            return self.greet(found, reply, None, received).await;
-        }
-        if received.head.method != Method::POST {
-            return Verdict::Method;
-        }
-        let secret = match self.verify(route, &received) {
-            Ok(secret) => secret,
-            Err(refused) => return refused,
+        let received = match self.admit(found, received).await {
+            Ok(received) => received,
+            Err(verdict) => return verdict,
         };
-        if let Some(reply) = handshake::after_verification(route, &sent(route, &received)) {
-            return self.greet(found, reply, secret, received).await;
-        }
         let (key, event_id) = match self.identify(route, &received) {
             Ok(identified) => identified,
             Err(verdict) => return verdict,
@@ -331,12 +322,14 @@ fn sent<'r>(route: &RouteSettings, received: &'r Received) -> provider::Request<
         .decoded_up_to(usize::try_from(route.max_body_bytes).unwrap_or(usize::MAX))
 }
 
-/// The app's answer again, on a route that asks for it and if it was kept.
+/// The app's answer again, on a route that asks for it and if it was kept; else what its sender takes for success, if that is
+/// not 200.
 fn replay(route: &RouteSettings, done: &Done) -> Option<http::Response<Bytes>> {
     match route.duplicate_response {
         DuplicateResponse::Plain => None,
         DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),
     }
+    .or_else(|| route.duplicate_answer.as_ref().map(answer::acknowledgement))
 }
 
 /// The two lengths tell a sender that miscounts from a line that broke.

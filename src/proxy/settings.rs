@@ -14,7 +14,7 @@ pub use url::{ForwardTo, ForwardToError, PublicUrl, PublicUrlError, RoutePath, R
 
 use crate::claim::{ConfirmedTtl, Namespace, ProcessingTtl};
 use crate::ledger::OnStoreFailure;
-use crate::provider::{EventIdSource, Handshake, Secret, StatusRange, Verifier};
+use crate::provider::{Acknowledgement, EventIdSource, Handshake, Secret, StatusRange, Verifier};
 use crate::server::TlsFiles;
 
 use super::signing::SigningKey;
@@ -61,6 +61,8 @@ pub struct RouteSettings {
     pub in_flight: InFlight,
     /// What a duplicate of a finished event gets.
     pub duplicate_response: DuplicateResponse,
+    /// What a duplicate gets in the place of 200, from a sender that takes 200 for a failure.
+    pub duplicate_answer: Option<Acknowledgement>,
     /// What becomes of a claim when nobody knows what the app did.
     pub on_unknown_outcome: OnUnknownOutcome,
     /// What becomes of an event without an id.

@@ -130,3 +130,31 @@ fn a_config_knows_the_providers_that_it_is_given() {
     assert_eq!(parse(text, &around).unwrap().routes.len(), 1);
     assert!(parse(text, &environment(&[("S", "s")])).is_err());
 }
+
+/// What the table of a route says of its ids, and what a handshake needs.
+#[test]
+fn an_id_of_several_parts_or_of_a_batch_can_be_the_routes_own() {
+    let rows = [
+        ("{ query = \"id\" }", "query parameter id"),
+        (
+            "{ parts = [{ header = \"X-Kind\" }, { form = \"p\", pointer = \"/id\" }] }",
+            "header x-kind + JSON /id in form field p",
+        ),
+        ("{ batch = \"\", item = [{ pointer = \"/id\" }] }", "JSON /id of every item of the body"),
+        (
+            "{ batch = \"/items\", item = [{ pointer = \"/a\" }, { pointer = \"/b\" }] }",
+            "JSON /a + JSON /b of every item of JSON /items",
+        ),
+    ];
+    for (event_id, expected) in rows {
+        let text = format!(
+            "[[route]]\nname = \"a\"\npath = \"/a\"\nprovider = \"whatsapp\"\nsecrets = [{{ env = \"S\" }}]\n\
+             verify_token = {{ env = \"T\" }}\nforward_to = \"http://a\"\nevent_id = {event_id}\n"
+        );
+        let config = parse(&text, &environment(&[("S", "one"), ("T", "two\n")])).unwrap();
+        let [route] = config.routes.as_slice() else { panic!("one route") };
+        assert_eq!(route.sender.event_id.as_ref().unwrap().to_string(), expected);
+        assert!(route.handshakes.token.is_some());
+        assert_eq!(route.handshakes.known.len(), 1);
+    }
+}

@@ -181,6 +181,12 @@ pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
     ),
     ("event_id = { parts = [{ query = \"\" }] }", "7: route[0].event_id.parts[0].query: must be a name"),
     ("verify_token = { env = \"S\" }", "7: route[0].verify_token: is of no use: this provider shows none"),
+    (
+        "parameters = { hook = \"1\" }",
+        "7: route[0].parameters: has hook, which this provider does not sign; known: none",
+    ),
+    ("parameters = { hook = 1 }", "7: route[0].parameters.hook: must be a text in quotes, not a number"),
+    ("parameters = \"1\"", "7: route[0].parameters: must be a table, not a text"),
     ("verify = \"off\"", "7: route[0].verify: must be \"none\" or left out"),
     ("verify = \"none\"\nevent_id = { header = \"a\" }", "5: route[0].secrets: are of no use with verify = \"none\""),
     (
@@ -203,9 +209,30 @@ pub(super) const REPLACED: &[(usize, &str, &str)] = &[
         "provider = \"strip\"",
         "4: route[0].provider: is not a known provider; 'onced providers' lists those that are",
     ),
+    (
+        4,
+        "provider = \"twilio\"",
+        "4: route[0].provider: signs the URL that it knows us by: [hooks] public_url must be set",
+    ),
+    (
+        4,
+        "provider = \"paypal\"",
+        "5: route[0].secrets[0].env: cannot be used: it is not an RSA public key: a certificate",
+    ),
+    (4, "provider = \"mollie-classic\"", "4: route[0].provider: signs nothing: the route needs verify = \"none\""),
     (5, "", "1: route[0].secrets: needs at least one"),
     (5, "verify = \"none\"", "1: route[0].event_id: is required with verify = \"none\""),
+    (
+        4,
+        "provider = \"coinbase-commerce\"\non_missing_id = \"hash\"",
+        "5: route[0].on_missing_id: must not be \"hash\": this provider's body differs between attempts",
+    ),
     (6, "", "1: route[0].forward_to: is required"),
+    (
+        5,
+        "verify = \"none\"\nevent_id = { header = \"a\" }\nparameters = { hook = \"1\" }",
+        "7: route[0].parameters: are of no use with verify = \"none\"",
+    ),
     (
         5,
         "verify = \"none\"\nevent_id = { header = \"a\" }\ntolerance = \"300s\"",

@@ -76,3 +76,44 @@ fn one_secret_of_two_providers_is_odd() {
         assert_eq!(warnings(&text, 1_000), expected, "{provider} {secret}");
     }
 }
+
+/// A sender without ids, or one whose id the route does not use, and what can be done about it.
+#[test]
+fn a_route_whose_events_cannot_be_told_apart_is_odd() {
+    let unguarded = "has no event id: each of its requests is handed over, repeats too, unless the route has event_id or \
+                     on_missing_id";
+    let rows = [
+        ("dropbox", "", Some(format!("Dropbox {unguarded}"))),
+        ("dropbox", "on_missing_id = \"hash\"", None),
+        ("dropbox", "on_missing_id = \"reject\"", None),
+        ("dropbox", "event_id = { header = \"X-Id\" }", None),
+        ("stripe", "", None),
+    ];
+    for (provider, more, expected) in rows {
+        let found = warnings(&text("a", provider, "S", &format!("max_duration = \"3s\"\n{more}")), 1);
+        let expected: Vec<_> = expected.iter().map(|oddity| format!("route a: {oddity}")).collect();
+        assert_eq!(found, expected, "{provider} {more}");
+    }
+    let mollie = "[[route]]\nname = \"a\"\npath = \"/a\"\nprovider = \"mollie-classic\"\nverify = \"none\"\n\
+                  forward_to = \"http://a\"\nmax_duration = \"3s\"\n";
+    assert_eq!(warnings(mollie, 1), [format!("route a: Mollie classic {unguarded}")]);
+}
+
+/// `/hooks/x/*` to `/in` made `/ina` of `/hooks/x/a`.
+#[test]
+fn a_prefix_that_is_glued_to_the_apps_last_word_is_odd() {
+    let oddity = "route a: what follows the prefix of path is appended to forward_to as it comes, which does not end with a \
+                  slash";
+    let rows: [(&str, &str, &[&str]); 5] = [
+        ("/a/*", "http://a/in", &[oddity]),
+        ("/a/*", "http://a/in/", &[]),
+        ("/a/*", "http://a", &[]),
+        ("/a/*", "http://a/", &[]),
+        ("/a", "http://a/in", &[]),
+    ];
+    for (path, forward_to, expected) in rows {
+        let route = text("a", "stripe", "S", "").replace("path = \"/a\"", &format!("path = {path:?}"));
+        let route = route.replace("forward_to = \"http://a\"", &format!("forward_to = {forward_to:?}"));
+        assert_eq!(warnings(&route, 1), expected, "{path} {forward_to}");
+    }
+}

@@ -149,6 +149,34 @@ async fn an_attempt_that_dies_with_the_process_gives_its_event_back() {
     process.stop();
 }
 
+/// During a rotation an operator wants to know when the old secret is no longer used.
+#[tokio::test]
+async fn the_log_names_the_secret_that_matched() {
+    let mut app = App::start().await;
+    let place = Place::new(&app, "old-secret", "");
+    let text = std::fs::read_to_string(&place.config).unwrap();
+    let old = text.lines().find_map(|line| line.strip_prefix("secrets = [{ file = \"")?.strip_suffix("\" }]")).unwrap();
+    let new = format!("{old}.new");
+    std::fs::write(&new, "new-secret").unwrap();
+    let both = format!("secrets = [{{ file = \"{new}\" }}, {{ file = \"{old}\" }}]");
+    std::fs::write(&place.config, text.replace(&format!("secrets = [{{ file = \"{old}\" }}]"), &both)).unwrap();
+    let process = Process::start(&place.config);
+    let signed = |secret: &str| {
+        let digest = hex::encode(crate::harness::hmac(secret.as_bytes(), &[b"{}"]));
+        Event::github(secret, "{}").altered("X-Hub-Signature-256", format!("sha256={digest}"))
+    };
+    for secret in ["old-secret", "new-secret"] {
+        let mut sender = process.sent(&signed(secret)).await;
+        app.answers(Reply::ok()).await;
+        sender.answer().await.assert(200, "forwarded");
+    }
+    process.post(&signed("third-secret")).await.assert(401, "unverified");
+    let log = process.stop();
+    let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let matched: Vec<_> = lines.filter_map(|line| Some(line.get("secret")?.as_str()?.to_owned())).collect();
+    assert_eq!(matched, [format!("file {old}"), format!("file {new}")]);
+}
+
 /// Trouble with signatures put secrets, digests and customers' data into shared logs.
 #[tokio::test]
 async fn nothing_of_a_request_a_secret_or_an_answer_is_in_the_log_or_in_the_metrics() {

@@ -238,6 +238,24 @@ async fn probes_get_exactly_401_and_pings_what_the_app_says() {
     app.assert_quiet();
 }
 
+/// 204 is the only success that it knows: a repeat that got 200 would come again.
+#[tokio::test]
+async fn a_repeat_gets_what_its_sender_takes_for_success() {
+    let mut app = App::start().await;
+    let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let text = route("discord-webhook-events", &app, "on_missing_id = \"hash\"");
+    let front = Front::start(&text.replace(SECRET, &hex::encode(key.public_key().as_ref()))).await;
+    let event =
+        discord("discord-webhook-events", &key, r#"{"version":1,"type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}"#);
+    let mut sender = front.sent(&event).await;
+    app.answers(Reply::keep("HTTP/1.1 204 No Content\r\n\r\n")).await;
+    sender.answer().await.assert(204, "forwarded");
+    let again = front.post(&event).await;
+    again.assert(204, "duplicate");
+    assert!(again.body.is_empty());
+    app.assert_quiet();
+}
+
 /// The secret comes with the first request, and nothing is learned from the wire: the app has to know.
 #[tokio::test]
 async fn a_first_contact_without_a_secret_goes_to_the_app_as_what_it_is() {

@@ -11,8 +11,10 @@ mod shared;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use http::StatusCode;
+
 use crate::claim::{MAX_ID_BYTES, Namespace};
-use crate::provider::{MAX_KEY_BYTES, Profile};
+use crate::provider::{Acknowledgement, MAX_KEY_BYTES, Profile};
 use crate::proxy::{
     DuplicateResponse, ForwardTo, HandshakeSettings, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings,
     SenderSettings, SigningKey,
@@ -169,6 +171,7 @@ fn complete(
         answer_within: lifetimes.answer_within.0,
         in_flight: manners.in_flight,
         duplicate_response: manners.duplicate_response,
+        duplicate_answer: manners.duplicate_answer,
         on_unknown_outcome: manners.on_unknown_outcome,
         on_missing_id: manners.on_missing_id,
         max_body_bytes: limits.max_body_bytes.0,
@@ -227,6 +230,7 @@ fn signing_key(section: &mut Section<'_>, environment: &Environment) -> Read<Sig
 struct Manners {
     in_flight: InFlight,
     duplicate_response: DuplicateResponse,
+    duplicate_answer: Option<Acknowledgement>,
     on_unknown_outcome: OnUnknownOutcome,
     on_missing_id: OnMissingId,
 }
@@ -248,7 +252,15 @@ fn manners(section: &mut Section<'_>, profile: Option<&Profile>) -> Result<Manne
     Ok(Manners {
         in_flight: in_flight?.unwrap_or(InFlight::Wait),
         duplicate_response: duplicate_response?.unwrap_or(DuplicateResponse::Plain),
+        duplicate_answer: profile.and_then(unusual_success),
         on_unknown_outcome: on_unknown_outcome?.unwrap_or(OnUnknownOutcome::Release),
         on_missing_id: on_missing_id?.unwrap_or(OnMissingId::Forward),
     })
+}
+
+/// What a sender takes for success that takes 200 for a failure. A profile that leaves out 202 too has an acknowledgement.
+fn unusual_success(profile: &Profile) -> Option<Acknowledgement> {
+    let accepted = || Acknowledgement { status: 202, content_type: None, body: String::new() };
+    let usual = profile.succeeds_with(StatusCode::OK);
+    (!usual).then(|| profile.acknowledgement.clone().unwrap_or_else(accepted))
 }

@@ -7,6 +7,9 @@ use crate::provider::{
 };
 use http::Method;
 
+/// Header lines.
+type Lines<'l> = &'l [(&'l str, &'l str)];
+
 /// A reply in words.
 fn told(reply: Option<Reply<'_>>) -> String {
     match reply {
@@ -19,12 +22,12 @@ fn told(reply: Option<Reply<'_>>) -> String {
     }
 }
 
-fn verified(provider: &str, headers: &[(&str, &str)], body: &str) -> String {
+fn verified(provider: &str, headers: Lines<'_>, body: &str) -> String {
     let headers = lines(headers);
     told(reply_verified(&built_in(provider).handshake, &Request::new(&headers, body.as_bytes())))
 }
 
-fn unverified(provider: &str, headers: &[(&str, &str)], body: &str) -> String {
+fn unverified(provider: &str, headers: Lines<'_>, body: &str) -> String {
     let headers = lines(headers);
     told(reply_unverified(&built_in(provider).handshake, &Request::new(&headers, body.as_bytes())))
 }
@@ -39,7 +42,7 @@ fn asked(provider: &str, method: &Method, target: &str, token: Option<&str>) -> 
 fn a_signed_handshake_gets_what_its_sender_wants_to_see() {
     let (twitch, notification) = ("Twitch-Eventsub-Message-Type", "notification");
     let verification = "webhook_callback_verification";
-    let rows: [(&str, &[(&str, &str)], &str, &str); 17] = [
+    let rows: [(&str, Lines<'_>, &str, &str); 17] = [
         ("slack", &[], r#"{"type":"url_verification","challenge":"3eZb"}"#, "text 3eZb"),
         ("slack", &[], r#"{"type":"url_verification","challenge":"\u0061\n"}"#, r"text a\n"),
         ("slack", &[], r#"{"type":"url_verification"}"#, "none"),
@@ -89,7 +92,7 @@ fn nothing_is_signed_but_a_token() {
 fn an_unsigned_handshake_is_small_and_brings_no_signature() {
     let secret = ("X-Hook-Secret", "b537207f20cbfa02357cf448134da559");
     let large = "x".repeat(MAX_UNVERIFIED_BODY_BYTES + 1);
-    let rows: [(&[(&str, &str)], &str, &str); 8] = [
+    let rows: [(Lines<'_>, &str, &str); 8] = [
         (&[secret], "{}", "pass"),
         (&[secret], "", "pass"),
         (&[secret], &large[1..], "pass"),

@@ -46,7 +46,19 @@ fn the_facts_that_decide_are_as_documented() {
 }
 
 /// A sound profile, a part of it, what takes that part's place, and what the refusal must speak of.
-const WRONG: [(&str, &str, &str, &str); 25] = [
+const WRONG: [(&str, &str, &str, &str); 32] = [
+    (STRIPE, r#"title = "Stripe""#, "title = \"S\"\nsuccess = [\"200\"]", "success leaves 202 out"),
+    (
+        STRIPE,
+        r#"title = "Stripe""#,
+        "title = \"S\"\nsuccess = [\"204\"]\nacknowledgement = { status = 200 }",
+        "200 is not among success",
+    ),
+    (STRIPE, r#"title = "Stripe""#, "title = \"S\"\nsuccess = [\"ok\"]", "neither a status"),
+    (STRIPE, r#"title = "Stripe""#, "title = \"S\"\nsigns_body = false", "this one covers it"),
+    (STRIPE, r#"title = "Stripe""#, "title = \"S\"\nsigns_body = true", "this one covers it"),
+    (STRIPE, "{timestamp}.{body}", "{timestamp}", "signs_body = false must say"),
+    (STRIPE, r#"stable = "yes""#, r#"stable = "no""#, "unknown variant `no`"),
     (GITHUB, r#"title = "GitHub""#, "", "title"),
     (GITHUB, "timeout_seconds = 10", "timeout_seconds = 0", "timeout_seconds is 0"),
     (GITHUB, "timeout_seconds = 10", "timeout_second = 10", "timeout_second"),
@@ -135,4 +147,15 @@ fn own_profiles_stand_beside_the_built_in_ones_and_never_in_their_place() {
     for name in ["", "-a", "A", "a b", "a_b", "é", &"a".repeat(65)] {
         assert!(matches!(profiles.define(name, partner.clone()), Err(DefineError::Name(_))), "{name}");
     }
+}
+
+#[test]
+fn success_is_any_2xx_unless_a_sender_wants_something_else() {
+    let statuses = [(199, false), (200, true), (202, true), (299, true), (302, false), (404, false)];
+    for (status, succeeds) in statuses {
+        assert_eq!(built_in("stripe").succeeds_with(StatusCode::from_u16(status).unwrap()), succeeds, "{status}");
+    }
+    let (discord, shop) = (built_in("discord-webhook-events"), built_in("woocommerce"));
+    assert!(discord.succeeds_with(StatusCode::NO_CONTENT) && !discord.succeeds_with(StatusCode::OK));
+    assert!(shop.succeeds_with(StatusCode::FOUND) && shop.succeeds_with(StatusCode::ACCEPTED));
 }

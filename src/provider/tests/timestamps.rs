@@ -164,3 +164,47 @@ fn a_written_date_is_read_to_the_second() {
         assert_eq!(timestamp.read(text.as_bytes()), expected.map(UnixSeconds), "{text}");
     }
 }
+
+/// The same in the other places where a timestamp may stand: each signature is right for the text that is there.
+#[test]
+fn a_timestamp_outside_the_signature_header_is_as_strict() {
+    let hex_mac = |signed: &[u8]| hex::encode(mac(SECRET.as_bytes(), signed));
+    let zoom = |stamps: &[&str]| {
+        let stamp = stamps.first().copied().unwrap_or_default();
+        let signed = [format!("v0:{stamp}:").as_bytes(), BODY].concat();
+        let mut headers = lines(&[("x-zm-signature", format!("v0={}", hex_mac(&signed)))]);
+        stamps.iter().for_each(|stamp| _ = headers.append("x-zm-request-timestamp", stamp.parse().unwrap()));
+        verdict(&verifier("zoom", None), &headers)
+    };
+    let linear = |body: &str| {
+        let headers = lines(&[("linear-signature", hex_mac(body.as_bytes()))]);
+        match verifier("linear", None).verify(&Request::new(&headers, body.as_bytes()), UnixSeconds(NOW)) {
+            Verification::Rejected(rejection) => Err(rejection.to_string()),
+            Verification::Verified { .. } | Verification::Stale { .. } => Ok(()),
+        }
+    };
+    let malformed = "the timestamp is malformed";
+    let rows = [
+        (zoom(&["1700000000"]), Ok(())),
+        (zoom(&["1700000000junk"]), Err(malformed)),
+        (zoom(&[""]), Err(malformed)),
+        (zoom(&["-1"]), Err(malformed)),
+        (zoom(&[]), Err("header x-zm-request-timestamp is missing")),
+        (zoom(&["1700000000", "1700000000"]), Err("header x-zm-request-timestamp came more than once")),
+        (linear(r#"{"webhookTimestamp":1700000000000}"#), Ok(())),
+        (linear(r#"{"webhookTimestamp":"1700000000000"}"#), Ok(())),
+        (linear(r#"{"webhookTimestamp":1.7e12}"#), Err(malformed)),
+        (linear(r#"{"webhookTimestamp":-1}"#), Err(malformed)),
+        (linear(r#"{"webhookTimestamp":true}"#), Err(malformed)),
+        (linear(r#"{"webhookTimestamp":null}"#), Err("JSON /webhookTimestamp is missing")),
+        (linear(r#"{"webhookTimestamp":{}}"#), Err("JSON /webhookTimestamp is no text")),
+        (linear("{}"), Err("JSON /webhookTimestamp is missing")),
+        (
+            linear(r#"{"webhookTimestamp":1,"webhookTimestamp":1}"#),
+            Err("JSON /webhookTimestamp is there more than once"),
+        ),
+    ];
+    for (row, (outcome, expected)) in rows.into_iter().enumerate() {
+        assert_eq!(outcome, expected.map_err(str::to_owned), "row {row}");
+    }
+}

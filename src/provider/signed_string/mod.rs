@@ -4,6 +4,9 @@
 //! stand for the bytes as sent: a timestamp enters the MAC as the text that arrived, not as a number written out again.
 //! What the bytes of a request are stands in [`pieces`](super::pieces).
 
+mod placeholder;
+
+use self::placeholder::{KNOWN, parse};
 use super::{Header, HeaderNameError, Pointer, PointerError};
 use serde::Deserialize;
 use std::fmt;
@@ -91,28 +94,6 @@ pub enum SignedStringError {
     Body,
 }
 
-/// The placeholders, for those who misspell one.
-const KNOWN: [&str; 18] = [
-    "{body}",
-    "{decoded-body}",
-    "{body-sha256}",
-    "{body-crc32}",
-    "{timestamp}",
-    "{method}",
-    "{url}",
-    "{target}",
-    "{form-sorted}",
-    "{secret}",
-    "{header:NAME}",
-    "{pointer:/a/b}",
-    "{pointer:/a/b?}",
-    "{form:NAME}",
-    "{query:NAME}",
-    "{listed-headers:NAME}",
-    "{lines:KEY,KEY?}",
-    "{parameter:NAME}",
-];
-
 impl SignedString {
     pub(super) fn parts(&self) -> &[Part] {
         &self.parts
@@ -151,11 +132,9 @@ impl SignedString {
 
     /// Whether the value at this pointer is, by itself.
     pub(super) fn covers_pointer(&self, wanted: &Pointer) -> bool {
-        self.has(|part| match part {
-            Part::Pointer { pointer, .. } => pointer == wanted,
-            Part::Lines(lines) => lines.iter().any(|line| line.pointer == *wanted),
-            _ => false,
-        })
+        let in_lines = |lines: &[Line]| lines.iter().any(|line| line.pointer == *wanted);
+        self.has(|part| matches!(part, Part::Pointer { pointer, .. } if pointer == wanted))
+            || self.has(|part| matches!(part, Part::Lines(lines) if in_lines(lines)))
     }
 
     /// Whether this field of a form is, by itself.
@@ -185,9 +164,9 @@ impl SignedString {
 
     /// The texts that a route must give.
     pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Parameter(name) => Some(name.as_str()),
-            _ => None,
+        self.parts.iter().filter_map(|part| {
+            let Part::Parameter(name) = part else { return None };
+            Some(name.as_str())
         })
     }
 }
@@ -235,89 +214,4 @@ impl fmt::Display for SignedString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
-}
-
-fn parse(text: &str) -> Result<Vec<Part>, SignedStringError> {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some(brace) = rest.find(['{', '}']) {
-        let (literal, from_brace) = rest.split_at(brace);
-        let (word, after) =
-            from_brace.strip_prefix('{').and_then(|inside| inside.split_once('}')).ok_or(SignedStringError::Brace)?;
-        push_literal(&mut parts, literal);
-        match word {
-            "url" => parts.extend([Part::PublicUrl, Part::Target]),
-            word => parts.push(placeholder(word)?),
-        }
-        rest = after;
-    }
-    push_literal(&mut parts, rest);
-    Ok(parts)
-}
-
-fn push_literal(parts: &mut Vec<Part>, literal: &str) {
-    if !literal.is_empty() {
-        parts.push(Part::Literal(literal.to_owned()));
-    }
-}
-
-fn placeholder(word: &str) -> Result<Part, SignedStringError> {
-    match word.split_once(':') {
-        Some((kind, "")) => Err(SignedStringError::Nameless(kind.to_owned())),
-        Some((kind, name)) => {
-            named(kind, name).unwrap_or_else(|| Err(SignedStringError::Placeholder { word: word.to_owned() }))
-        }
-        None => plain(word).ok_or_else(|| SignedStringError::Placeholder { word: word.to_owned() }),
-    }
-}
-
-fn plain(word: &str) -> Option<Part> {
-    Some(match word {
-        "body" => Part::Body,
-        "decoded-body" => Part::DecodedBody,
-        "body-sha256" => Part::BodySha256,
-        "body-crc32" => Part::BodyCrc32,
-        "timestamp" => Part::Timestamp,
-        "method" => Part::Method,
-        "target" => Part::Target,
-        "form-sorted" => Part::FormSorted,
-        "secret" => Part::Secret,
-        _ => return None,
-    })
-}
-
-fn named(kind: &str, name: &str) -> Option<Result<Part, SignedStringError>> {
-    let header = || Header::try_from(name.to_owned()).map_err(SignedStringError::from);
-    Some(match kind {
-        "header" => header().map(Part::Header),
-        "listed-headers" => header().map(Part::ListedHeaders),
-        "form" => Ok(Part::Form(name.to_owned())),
-        "query" => Ok(Part::Query(name.to_owned())),
-        "parameter" => Ok(Part::Parameter(name.to_owned())),
-        "pointer" => {
-            let (pointer, optional) = optional(name);
-            Pointer::try_from(pointer.to_owned())
-                .map(|pointer| Part::Pointer { pointer, optional })
-                .map_err(SignedStringError::from)
-        }
-        "lines" => name.split(',').map(line).collect::<Result<_, _>>().map(Part::Lines),
-        _ => return None,
-    })
-}
-
-/// Takes off the `?` of what may be absent.
-fn optional(name: &str) -> (&str, bool) {
-    match name.strip_suffix('?') {
-        Some(name) => (name, true),
-        None => (name, false),
-    }
-}
-
-fn line(word: &str) -> Result<Line, SignedStringError> {
-    let (key, optional) = optional(word.trim());
-    if key.is_empty() {
-        return Err(SignedStringError::Nameless("lines".to_owned()));
-    }
-    let pointer = Pointer::to_key(key)?;
-    Ok(Line { key: key.to_owned(), pointer, optional })
 }

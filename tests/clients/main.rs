@@ -32,7 +32,8 @@ fn what_a_package_signs_passes_us_and_the_copy_passes_the_package() {
             assert_eq!(copy.header("onced-verified"), Some(row.provider.as_str()), "{}", row.name);
 
             let again = front.post(&event.message);
-            assert_eq!(again.told(), (200, Some("duplicate")), "{}: {again:?}", row.name);
+            // Some senders want another success than 200.
+            assert_eq!((again.told().0 / 100, again.told().1), (2, Some("duplicate")), "{}: {again:?}", row.name);
         }
     }
 }

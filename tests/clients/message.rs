@@ -67,14 +67,12 @@ impl Message {
 fn alter(value: &str) -> String {
     let middle = value.len() / 2;
     let at = middle + value[middle..].find(|character: char| character.is_ascii_alphanumeric()).unwrap();
-    let other = match value.as_bytes()[at] {
-        b'1' => '2',
-        b'0'..=b'9' => '1',
-        b'a' => 'b',
-        b'a'..=b'z' => 'a',
-        b'A' => 'B',
-        _ => 'A',
+    let (one, another) = match value.as_bytes()[at] {
+        b'0'..=b'9' => ("1", "2"),
+        b'a'..=b'z' => ("a", "b"),
+        _ => ("A", "B"),
     };
+    let other = if value[at..].starts_with(one) { another } else { one };
     format!("{}{other}{}", &value[..at], &value[at + 1..])
 }
 

@@ -167,7 +167,14 @@ impl Api {
             reasons.push(format!("store: {fault}"));
         }
         let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        answer::respond(status, &ReadyBody { ready: reasons.is_empty(), reasons })
+        let off = self.ledger.clock().senders().off();
+        let warning = |(provider, skew_seconds): (Box<str>, i64)| {
+            format!(
+                "clock: timestamps of {provider} are off by {skew_seconds} s, all alike; look at this machine's clock"
+            )
+        };
+        let warnings = off.into_iter().map(warning).collect();
+        answer::respond(status, &ReadyBody { ready: reasons.is_empty(), reasons, warnings })
     }
 }
 

@@ -311,4 +311,7 @@ pub(super) struct ReadyBody {
     pub(super) ready: bool,
     /// Why not.
     pub(super) reasons: Vec<String>,
+    /// What an operator should look at although it serves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) warnings: Vec<String>,
 }

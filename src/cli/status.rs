@@ -42,6 +42,9 @@ pub(super) fn status(args: &StatusArgs) -> Exit {
         Some(_) => say("well: ready"),
         None => say(&format!("unclear: {}", ready.text)),
     }
+    for warning in ready.json["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        say(&format!("warning: {warning}"));
+    }
     if let Ok(metrics) = args.client.ask(Method::GET, "/metrics", None) {
         for (name, title) in SHOWN {
             for line in metrics.text.lines() {

@@ -5,6 +5,7 @@
 //! Unix time, because the first start sets it to the wall clock; later they need not agree with it, so whatever is shown
 //! to people goes through [`Clock::wall`].
 
+mod senders;
 mod source;
 mod timeline;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
+pub use senders::SenderClocks;
 pub use source::{ManualTime, Readings, Source};
 pub use timeline::{Anchor, MAX_REBOOT_STEP_MS, Resumed, Timeline};
 
@@ -27,6 +29,7 @@ pub struct Clock {
     timeline: Timeline,
     /// Wall clock minus timeline, followed only in steps, so that a point read back twice shows the same wall time.
     wall_offset_ms: Arc<AtomicI64>,
+    senders: Arc<SenderClocks>,
 }
 
 impl Clock {
@@ -36,7 +39,8 @@ impl Clock {
         let readings = source.readings();
         let (timeline, resumed) = Timeline::resume(anchor, &readings);
         let offset = signed(readings.wall_ms) - signed(timeline.at(readings.boot_ms).as_millis());
-        (Self { source, timeline, wall_offset_ms: Arc::new(AtomicI64::new(offset)) }, resumed)
+        let (wall_offset_ms, senders) = (Arc::new(AtomicI64::new(offset)), Arc::default());
+        (Self { source, timeline, wall_offset_ms, senders }, resumed)
     }
 
     /// The present point on the timeline.
@@ -56,6 +60,12 @@ impl Clock {
     #[must_use]
     pub fn wall_now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_millis(self.source.wall_ms())
+    }
+
+    /// What senders' clocks say about the wall clock.
+    #[must_use]
+    pub fn senders(&self) -> &SenderClocks {
+        &self.senders
     }
 
     /// What a later run needs in order to go on from here.

@@ -14,9 +14,9 @@ pub const MAX_BATCH_ITEMS: usize = 10_000;
 /// A place where an array stands: a pointer, or `""` for the whole body.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Array(Option<Pointer>);
+pub struct BatchArray(Option<Pointer>);
 
-impl Array {
+impl BatchArray {
     /// Whether it is the array at this pointer.
     pub(super) fn is_at(&self, pointer: &Pointer) -> bool {
         self.0.as_ref() == Some(pointer)
@@ -45,7 +45,7 @@ impl Array {
     }
 }
 
-impl TryFrom<String> for Array {
+impl TryFrom<String> for BatchArray {
     type Error = PointerError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -53,7 +53,7 @@ impl TryFrom<String> for Array {
     }
 }
 
-impl fmt::Display for Array {
+impl fmt::Display for BatchArray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             None => f.write_str("the body"),

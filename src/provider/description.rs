@@ -4,8 +4,8 @@
 //! which lifetimes follow. So the words cannot say other than what the code does.
 
 use super::{
-    Algorithm, Confidence, Ed25519, EventIdSource, Format, Hmac, Jwt, JwtAlgorithm, KeyForm, Lifetimes, Profile,
-    RsaAlgorithm, RsaHash, Signature, Stability, Timestamp, TimestampPlace, TimestampUnit,
+    Algorithm, Carrier, Confidence, Ed25519, EventIdSource, Format, Hmac, Jwt, JwtAlgorithm, KeyForm, Lifetimes,
+    Message, Profile, RsaAlgorithm, RsaHash, Signature, Stability, Timestamp, TimestampPlace, TimestampUnit,
 };
 use std::time::Duration;
 
@@ -94,35 +94,35 @@ impl Signature {
 
     /// What is signed and where the signature stands, a sentence each.
     pub fn details(&self) -> Vec<String> {
-        let mut details = match (self, self.described()) {
-            (_, Some((carrier, message))) => {
-                let mut lines = vec![format!("over {:?}", message.signed_string.to_string())];
-                lines.push(match &carrier.format {
-                    Format::Plain(plain) if plain.prefix.is_empty() => format!("in {}", carrier.place),
-                    Format::Plain(plain) => format!("in {}, behind {:?}", carrier.place, plain.prefix),
-                    Format::List(list) => format!("in {}, any entry {} of its list", carrier.place, list.name),
-                });
-                lines
+        let mut details = match self {
+            Self::Hmac(_) | Self::Hash(_) | Self::Ed25519(_) | Self::EcdsaP256(_) | Self::Rsa(_) => {
+                self.described().map_or_else(Vec::new, |(carrier, message)| layout(carrier, message))
             }
-            (Self::Jwt(Jwt { header, body_claim: Some(claim), .. }), None) => {
-                vec![format!("in header {header}, with the body's SHA-256 as the claim {claim}")]
-            }
-            (Self::Jwt(Jwt { header, body_claim: None, .. }), None) => vec![format!("in header {header}")],
-            (Self::Token(token), None) => vec![format!("in header {}", token.header)],
-            (Self::Basic(_), None) => vec!["in header authorization".to_owned()],
-            (_, None) => vec!["Nothing proves the origin of a request.".to_owned()],
+            Self::Jwt(jwt) => vec![match &jwt.body_claim {
+                Some(claim) => format!("in header {}, with the body's SHA-256 as the claim {claim}", jwt.header),
+                None => format!("in header {}", jwt.header),
+            }],
+            Self::Token(token) => vec![format!("in header {}", token.header)],
+            Self::Basic(_) => vec!["in header authorization".to_owned()],
+            Self::None => vec!["Nothing proves the origin of a request.".to_owned()],
         };
         if let Some(items) = self.items() {
             details.push(format!("once for every item of JSON {items}; each must be right"));
         }
         details.extend(self.timestamp().map(Timestamp::details));
-        details.extend(match self {
-            Self::None => None,
-            Self::Token(_) | Self::Basic(_) => Some("It proves who sends, and nothing about what is sent.".to_owned()),
-            _ if self.covers_body() => None,
-            _ => Some("It does not cover the whole body: what it leaves out can be changed.".to_owned()),
-        });
+        details.extend(self.gap().map(str::to_owned));
         details
+    }
+
+    /// What the signature leaves open.
+    fn gap(&self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Token(_) | Self::Basic(_) => Some("It proves who sends, and nothing about what is sent."),
+            Self::Hmac(_) | Self::Hash(_) | Self::Ed25519(_) | Self::EcdsaP256(_) | Self::Rsa(_) | Self::Jwt(_) => {
+                (!self.covers_body()).then_some("It does not cover the whole body: what it leaves out can be changed.")
+            }
+        }
     }
 
     /// What the secrets of a route are; `None` where there are none.
@@ -143,6 +143,15 @@ impl Signature {
             Self::None => return None,
         })
     }
+}
+
+fn layout(carrier: &Carrier, message: &Message) -> Vec<String> {
+    let place = match &carrier.format {
+        Format::Plain(plain) if plain.prefix.is_empty() => format!("in {}", carrier.place),
+        Format::Plain(plain) => format!("in {}, behind {:?}", carrier.place, plain.prefix),
+        Format::List(list) => format!("in {}, any entry {} of its list", carrier.place, list.name),
+    };
+    vec![format!("over {:?}", message.signed_string.to_string()), place]
 }
 
 impl Timestamp {

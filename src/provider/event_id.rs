@@ -1,6 +1,6 @@
 //! Which event a request is about, and what key its claim gets.
 
-use super::batch::Array;
+use super::batch::BatchArray;
 use super::id_part::IdPartKeys;
 use super::sought::Sought;
 use super::{Header, IdPart, IdPartError, MissingId, Place, PointerError, Request};
@@ -32,7 +32,7 @@ pub enum EventIdSource {
     /// others, which may come again in another company.
     Batch {
         /// The array.
-        array: Array,
+        array: BatchArray,
         /// What an item's id is made of.
         item: Vec<IdPart>,
     },
@@ -103,7 +103,7 @@ impl EventIdSource {
         if !item.iter().all(|part| matches!(part, IdPart::Text(Place::Pointer(_)))) {
             return Err(EventIdSourceError::ItemPlace);
         }
-        Ok(Self::Batch { array: Array::try_from(array)?, item: bounded(item)? })
+        Ok(Self::Batch { array: BatchArray::try_from(array)?, item: bounded(item)? })
     }
 
     /// Finds the id of a request.
@@ -167,7 +167,7 @@ fn joined(request: &Request<'_>, body: &[u8], parts: &[IdPart]) -> Result<Vec<u8
 }
 
 /// The ids of all items as one. Where one has none, the request has none: its other items would stand for it.
-fn of_items(request: &Request<'_>, body: &[u8], array: &Array, item: &[IdPart]) -> Result<Vec<u8>, Identity> {
+fn of_items(request: &Request<'_>, body: &[u8], array: &BatchArray, item: &[IdPart]) -> Result<Vec<u8>, Identity> {
     let elements = array.items(body).map_err(Identity::Missing)?;
     let mut list = List::new();
     for element in elements {

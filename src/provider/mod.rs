@@ -66,7 +66,7 @@ mod verification;
 mod tests;
 
 pub use self::acknowledgement::Acknowledgement;
-pub use self::batch::{Array, MAX_BATCH_ITEMS};
+pub use self::batch::{BatchArray, MAX_BATCH_ITEMS};
 pub use self::carrier::{Carrier, CarrierError, SignaturePlace};
 pub use self::described::MAX_SIGNED_ITEMS;
 pub use self::event_id::{
@@ -76,8 +76,8 @@ pub use self::form::MAX_FORM_FIELDS;
 pub use self::format::{Encoding, Format, List, MAX_LIST_ENTRIES, Plain, Separator, SeparatorError};
 pub use self::gzip::Undecodable;
 pub use self::handshake::{
-    Condition, Handshake, HandshakeAnswer, HandshakeFault, HandshakeMethod, MAX_ECHO_BYTES, MAX_TOKEN_BYTES,
-    MAX_UNVERIFIED_BODY_BYTES, Reply, Sign, reply_unsigned, reply_unverified, reply_verified,
+    Handshake, HandshakeAnswer, HandshakeCondition, HandshakeFault, HandshakeMethod, HandshakeReply, MAX_ECHO_BYTES,
+    MAX_TOKEN_BYTES, MAX_UNVERIFIED_BODY_BYTES, SignedToken, reply_unsigned, reply_unverified, reply_verified,
 };
 pub use self::hash::Hash;
 pub use self::header::{Header, HeaderNameError};

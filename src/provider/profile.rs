@@ -235,7 +235,8 @@ impl Profile {
     }
 
     fn handshake_faults(&self, handshake: &Handshake) -> Vec<ProfileFault> {
-        let mut faults: Vec<_> = handshake.faults().into_iter().map(ProfileFault::from).collect();
+        let mut faults: Vec<_> =
+            handshake.faults(self.signature.place().as_ref()).into_iter().map(ProfileFault::from).collect();
         match &handshake.answer {
             HandshakeAnswer::Fixed(answer) => faults.extend(answer.faults()),
             HandshakeAnswer::Sign(_) if !matches!(self.signature, Signature::Hmac(_)) => {

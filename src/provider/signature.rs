@@ -2,8 +2,9 @@
 
 use super::{
     Basic, Carrier, EcdsaP256, Ed25519, EventIdSource, Format, Hash, Hmac, IdPart, Jwt, Message, Place, Pointer, Rsa,
-    Timestamp, Token,
+    SignaturePlace, Timestamp, Token,
 };
+use http::header::AUTHORIZATION;
 use serde::Deserialize;
 
 /// How a sender proves that a request is its own. In TOML the variant is the table's name: `[signature.hmac]`; and
@@ -90,6 +91,22 @@ impl Signature {
             | Self::EcdsaP256(EcdsaP256 { carrier, message, .. })
             | Self::Rsa(Rsa { carrier, message, .. }) => Some((carrier, message)),
             Self::Jwt(_) | Self::Token(_) | Self::Basic(_) | Self::None => None,
+        }
+    }
+
+    /// The place that a signature stands in; `None` where there is none, or several.
+    pub(super) fn place(&self) -> Option<Place> {
+        match self {
+            Self::Jwt(Jwt { header, .. }) | Self::Token(Token { header, .. }) => Some(Place::Header(header.clone())),
+            Self::Basic(_) => Some(Place::Header(AUTHORIZATION.into())),
+            Self::None => None,
+            Self::Hmac(_) | Self::Hash(_) | Self::Ed25519(_) | Self::EcdsaP256(_) | Self::Rsa(_) => {
+                match &self.described()?.0.place {
+                    SignaturePlace::Text(place) => Some(place.clone()),
+                    SignaturePlace::Lines(header) => Some(Place::Header(header.clone())),
+                    SignaturePlace::Family(_) => None,
+                }
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use super::settings::RouteSettings;
 use super::table::Match;
 use super::verdict::Verdict;
 use super::{Proxy, Received, sent};
-use crate::provider::{self, Acknowledgement, HandshakeMethod, Reply, Sign};
+use crate::provider::{self, Acknowledgement, HandshakeMethod, HandshakeReply, SignedToken};
 
 /// What a handshake came to.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(super) fn is_taken(route: &RouteSettings, method: &Method) -> bool {
 }
 
 /// What a request gets that is a handshake without a signature.
-fn before_verification<'r>(route: &'r RouteSettings, sent: &provider::Request<'_>) -> Option<Reply<'r>> {
+fn before_verification<'r>(route: &'r RouteSettings, sent: &provider::Request<'_>) -> Option<HandshakeReply<'r>> {
     let known = &route.handshakes.known;
     match *sent.method() {
         Method::POST => provider::reply_unverified(known, sent),
@@ -73,18 +73,24 @@ impl Proxy {
     }
 
     /// Gives a handshake what it gets. `secret` is which one verified it, if one did.
-    async fn greet(&self, found: &Match<'_>, reply: Reply<'_>, secret: Option<usize>, received: Received) -> Verdict {
+    async fn greet(
+        &self,
+        found: &Match<'_>,
+        reply: HandshakeReply<'_>,
+        secret: Option<usize>,
+        received: Received,
+    ) -> Verdict {
         tracing::debug!(route = %found.route.name, method = %received.head.method, "a handshake");
         match reply {
-            Reply::Text(text) => Verdict::Handshake(Greeting::Text(text)),
-            Reply::Fixed(answer) => Verdict::Handshake(Greeting::Fixed(answer.clone())),
-            Reply::Sign { form, token } => match signed(found.route, form, &token, secret) {
+            HandshakeReply::Text(text) => Verdict::Handshake(Greeting::Text(text)),
+            HandshakeReply::Fixed(answer) => Verdict::Handshake(Greeting::Fixed(answer.clone())),
+            HandshakeReply::Sign { form, token } => match signed(found.route, form, &token, secret) {
                 Some(json) => Verdict::Handshake(Greeting::Json(json)),
                 // Nothing verifies this route, so that there is no secret here; the app may have it.
                 None => self.pass(found, received, false).await,
             },
-            Reply::Pass => self.pass(found, received, secret.is_some()).await,
-            Reply::Refused => {
+            HandshakeReply::Pass => self.pass(found, received, secret.is_some()).await,
+            HandshakeReply::Refused => {
                 tracing::info!(route = %found.route.name, "refused: a handshake without the route's verify_token");
                 Verdict::Unverified
             }
@@ -122,7 +128,7 @@ impl Proxy {
 }
 
 /// A token and its HMAC as JSON; `None` where no secret has verified the request.
-fn signed(route: &RouteSettings, form: &Sign, token: &str, secret: Option<usize>) -> Option<String> {
+fn signed(route: &RouteSettings, form: &SignedToken, token: &str, secret: Option<usize>) -> Option<String> {
     let mac = route.sender.verifier.as_ref()?.mac(secret?, token.as_bytes())?;
     let mut object = serde_json::Map::new();
     object.insert(form.text_key.clone(), token.into());

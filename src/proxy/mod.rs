@@ -225,11 +225,15 @@ impl Proxy {
         match verifier.verify(&sent, now) {
             Verification::Verified { secret, index, skew_seconds } => {
                 self.note_skew(provider, skew_seconds);
+                if skew_seconds.is_some() {
+                    self.ledger.clock().senders().fresh(provider);
+                }
                 tracing::debug!(route = %route_name, secret, skew_seconds, "verified");
                 Ok(Some(index))
             }
             Verification::Stale { secret, skew_seconds } => {
                 self.note_skew(provider, Some(skew_seconds));
+                self.ledger.clock().senders().stale(provider, skew_seconds);
                 tracing::warn!(
                     route = %route_name, secret, skew_seconds,
                     "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use crate::harness::{Answer, App, Event, Reply, SECRET, Sender, route};
+use crate::harness::{Answer, App, Event, Reply, SECRET, Sender, now, route};
 
 /// A config in a directory of its own.
 struct Place {
@@ -86,11 +86,16 @@ impl Process {
         self.sent(event).await.answer().await
     }
 
+    /// What the API has at this path.
+    async fn get(&self, path: &str) -> String {
+        let mut api = Sender(TcpStream::connect(&self.api).await.unwrap());
+        api.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
+        String::from_utf8(api.answer().await.body).unwrap()
+    }
+
     /// How many commits were synced so far.
     async fn commits(&self) -> String {
-        let mut api = Sender(TcpStream::connect(&self.api).await.unwrap());
-        api.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-        let metrics = String::from_utf8(api.answer().await.body).unwrap();
+        let metrics = self.get("/metrics").await;
         metrics.lines().find(|line| line.starts_with("onced_commit_seconds_count")).unwrap().to_owned()
     }
 
@@ -252,4 +257,27 @@ async fn nothing_of_a_request_a_secret_or_an_answer_is_in_the_log_or_in_the_metr
         let line = text.lines().find(|line| line.contains(MARK));
         assert_eq!(line, None);
     }
+}
+
+/// A machine whose clock had stood still refused every event for days, and nothing pointed at the clock.
+#[tokio::test]
+async fn ten_genuine_events_that_are_all_off_by_one_length_point_at_the_clock() {
+    let app = App::start().await;
+    let place = Place::new(&app, SECRET, "");
+    let text = std::fs::read_to_string(&place.config).unwrap().replace("github", "stripe");
+    std::fs::write(&place.config, text).unwrap();
+    let process = Process::start(&place.config);
+    let ahead = |number: i64| Event::stripe(now() + 600, format!("{{\"id\":\"evt_{number}\"}}"));
+    for number in 0..10 {
+        assert!(!process.get("/readyz").await.contains("warnings"));
+        process.post(&ahead(number)).await.assert(503, "unverified");
+    }
+    let ready = process.get("/readyz").await;
+    let warned = ready.contains("\"ready\":true") && ready.contains("clock: timestamps of stripe are off by -");
+    assert!(warned, "{ready}");
+    assert!(process.get("/metrics").await.contains("onced_sender_clock_skew_seconds{provider=\"stripe\"} -"));
+    // One that is in time ends it; what it comes to at the app is another matter.
+    drop(process.sent(&Event::stripe(now(), "{\"id\":\"evt_now\"}")).await);
+    while process.get("/readyz").await.contains("warnings") {}
+    process.kill();
 }

@@ -21,25 +21,6 @@ async fn a_handled_event_is_not_handed_over_again_and_its_sender_gets_200() {
     app.assert_quiet();
 }
 
-#[tokio::test]
-async fn every_provider_knows_its_event_again_under_a_new_signature() {
-    let mut app = App::start().await;
-    let routes = ["github", "stripe", "standard-webhooks"].map(|provider| route(provider, &app, ""));
-    let front = Front::start(&routes.concat()).await;
-    let body = r#"{"id":"evt_1"}"#;
-    for (first, again) in [
-        (Event::github("e-1", body), Event::github("e-1", body)),
-        (Event::stripe(now() - 9, body), Event::stripe(now(), body)),
-        (Event::standard("m-1", now() - 9, body), Event::standard("m-1", now(), body)),
-    ] {
-        let mut sender = front.sent(&first).await;
-        app.answers(Reply::ok()).await;
-        sender.answer().await.assert(200, "forwarded");
-        front.post(&again).await.assert(200, "duplicate");
-    }
-    app.assert_quiet();
-}
-
 /// A retry was told "duplicate" while the first attempt ran; that attempt then failed, and the event was lost.
 #[tokio::test]
 async fn a_copy_of_an_unfinished_attempt_waits_and_takes_over_when_it_fails() {

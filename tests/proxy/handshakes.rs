@@ -175,6 +175,32 @@ async fn a_head_is_answered_without_a_body_and_its_connection_goes_on() {
     assert_eq!((greeted(&front, "intercom"), front.records().await), (2, 0));
 }
 
+/// One that the config describes, for an app that answers probes itself.
+#[tokio::test]
+async fn a_head_can_be_passed_on_to_the_app() {
+    let mut app = App::start().await;
+    let profile = "[provider.prober]\ntitle = \"Prober\"\nsignature = \"none\"\nsigns_body = false\n\
+                   retry = { automatic = \"never\", manual = \"never\" }\nevent_id = { source = { form = \"id\" } }\n\
+                   [[provider.prober.handshake]]\nname = \"probe\"\nmethod = \"HEAD\"\nanswer = \"pass\"\n";
+    let secrets = format!("secrets = [{{ inline = \"{SECRET}\" }}]");
+    let front = Front::start(&(route("prober", &app, "verify = \"none\"").replace(&secrets, "") + profile)).await;
+    let mut sender = front.sender().await;
+    for _ in 0..2 {
+        sender.send(bare("HEAD", "/hooks/prober?a=%2F")).await;
+        let seen = app.answers(Reply::keep("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-App: 1\r\n\r\n")).await;
+        assert!(seen.head.starts_with(b"HEAD /in?a=%2F HTTP/1.1\r\n"), "{}", String::from_utf8_lossy(&seen.head));
+        let head = String::from_utf8(sender.head().await).unwrap().to_ascii_lowercase();
+        assert!(head.starts_with("http/1.1 200 ") && head.contains("\r\nx-app: 1\r\n"), "{head}");
+        assert!(head.contains("\r\nonced-outcome: handshake\r\n"), "{head}");
+    }
+    // Its events go by the profile's id, though nobody signs them.
+    let event = Event::bare("/hooks/prober", "id=7");
+    sender.send(event.bytes()).await;
+    app.answers(Reply::ok()).await;
+    sender.answer().await.assert(200, "forwarded");
+    front.post(&event).await.assert(200, "duplicate");
+}
+
 /// Discord's signature, made with a key of ours.
 fn discord(provider: &str, key: &Ed25519KeyPair, body: &str) -> Event {
     let at = now().to_string();

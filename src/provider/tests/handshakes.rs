@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::provider::{
-    Handshake, MAX_ECHO_BYTES, MAX_TOKEN_BYTES, MAX_UNVERIFIED_BODY_BYTES, Reply, reply_unsigned, reply_unverified,
-    reply_verified,
+    Handshake, HandshakeReply, MAX_ECHO_BYTES, MAX_TOKEN_BYTES, MAX_UNVERIFIED_BODY_BYTES, reply_unsigned,
+    reply_unverified, reply_verified,
 };
 use http::Method;
 
@@ -11,14 +11,14 @@ use http::Method;
 type Lines<'l> = &'l [(&'l str, &'l str)];
 
 /// A reply in words.
-fn told(reply: Option<Reply<'_>>) -> String {
+fn told(reply: Option<HandshakeReply<'_>>) -> String {
     match reply {
         None => "none".to_owned(),
-        Some(Reply::Text(text)) => format!("text {}", text.escape_ascii()),
-        Some(Reply::Fixed(answer)) => format!("fixed {answer}"),
-        Some(Reply::Sign { form, token }) => format!("sign {token} as {} and {}", form.text_key, form.mac_key),
-        Some(Reply::Pass) => "pass".to_owned(),
-        Some(Reply::Refused) => "refused".to_owned(),
+        Some(HandshakeReply::Text(text)) => format!("text {}", text.escape_ascii()),
+        Some(HandshakeReply::Fixed(answer)) => format!("fixed {answer}"),
+        Some(HandshakeReply::Sign { form, token }) => format!("sign {token} as {} and {}", form.text_key, form.mac_key),
+        Some(HandshakeReply::Pass) => "pass".to_owned(),
+        Some(HandshakeReply::Refused) => "refused".to_owned(),
     }
 }
 
@@ -153,11 +153,13 @@ fn a_handshake_that_cannot_be_meant_is_refused() {
         ("when = [{ place = { header = \"X\" } }]\n", "", "every event would be one"),
         ("\"POST\"", "\"GET\"", ""),
         ("{ header = \"X\" }", "{ header = \"X\" }, equals = \"a\", absent = true", "both equals and absent"),
-        ("answer = \"pass\"", "answer = \"pass\"\nverified = false", "needs a condition with absent"),
+        ("answer = \"pass\"", "answer = \"pass\"\nverified = false", "that the signature is absent"),
         ("answer = \"pass\"", "answer = \"pass\"\ntoken = { query = \"t\" }", "a token is for GET"),
         ("answer = \"pass\"", "answer = { fixed = { status = 302 } }", "not a success"),
         ("answer = \"pass\"", "answer = { fixed = { status = 200, body = \"a\" } }", "needs a content_type"),
         ("answer = \"pass\"", "answer = \"swallow\"", "swallow"),
+        ("} }]", "}, absent = true }]\nverified = false", "that the signature is absent"),
+        ("{ header = \"X\" } }]", "{ header = \"X-Hub-Signature-256\" }, absent = true }]\nverified = false", ""),
         (
             "} }]\nanswer = \"pass\"",
             "}, absent = true }]\nverified = false\nanswer = { text = { header = \"Y\" } }",

@@ -1,28 +1,23 @@
 //! What senders ask before they deliver: an echo, a proof that we hold the secret, or just an answer.
 //!
-//! A profile describes how such a request is told from an event and what it gets; what comes of it here is a [`Reply`],
-//! and no state. A handshake is never an event: it is not claimed, and asked again it is answered again.
+//! A profile describes how such a request is told from an event and what it gets; what comes of it ([`reply`]) is a
+//! [`HandshakeReply`], and no state. A handshake is never an event: it is not claimed, and asked again it is answered again.
 //!
 //! Two of them are dangerous by their nature. One that echoes a text would let anybody have any page served from our
 //! address, so the text is bounded, and its answer is never anything but plain text. One that signs a text of the caller's
 //! choice could be made to sign an event; so it is answered after verification only, and signs nothing but what looks like
 //! a token ([`MAX_TOKEN_BYTES`]).
 
-use super::{Acknowledgement, Place, Request, Secret, Unreadable};
-use http::Method;
+mod reply;
+
+pub use self::reply::{
+    HandshakeReply, MAX_ECHO_BYTES, MAX_TOKEN_BYTES, MAX_UNVERIFIED_BODY_BYTES, reply_unsigned, reply_unverified,
+    reply_verified,
+};
+
+use super::{Acknowledgement, Place};
 use serde::Deserialize;
-use std::borrow::Cow;
 use std::fmt;
-use subtle::ConstantTimeEq as _;
-
-/// The longest text that is echoed. Senders choose challenges of 20 to 100 characters.
-pub const MAX_ECHO_BYTES: usize = 1024;
-
-/// The longest text that is signed. Zoom's tokens have 22 characters.
-pub const MAX_TOKEN_BYTES: usize = 64;
-
-/// The largest body of a handshake that comes before there is a secret. Asana's is empty or `{}`.
-pub const MAX_UNVERIFIED_BODY_BYTES: usize = 1024;
 
 /// One kind of question, a `[[handshake]]` of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -34,7 +29,7 @@ pub struct Handshake {
     pub method: HandshakeMethod,
     /// What tells it from others; all must hold.
     #[serde(default)]
-    pub when: Vec<Condition>,
+    pub when: Vec<HandshakeCondition>,
     /// Whether a POST is checked after verification. A GET or HEAD never carries a signature.
     #[serde(default = "yes")]
     pub verified: bool,
@@ -64,7 +59,7 @@ pub enum HandshakeMethod {
 /// absent = true }`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Condition {
+pub struct HandshakeCondition {
     /// What is looked at.
     pub place: Place,
     /// The text that must stand there, byte for byte.
@@ -83,7 +78,7 @@ pub enum HandshakeAnswer {
     /// Always the same.
     Fixed(Acknowledgement),
     /// A text and its HMAC under the secret that verified the request.
-    Sign(Sign),
+    Sign(SignedToken),
     /// What the app says. The request goes there as it is, and its answer comes back.
     Pass,
 }
@@ -91,33 +86,13 @@ pub enum HandshakeAnswer {
 /// 200 and a JSON object of a text and its HMAC as hex, made with the hash function of the profile's signature.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sign {
+pub struct SignedToken {
     /// Where the text stands.
     pub text: Place,
     /// The key that it gets.
     pub text_key: String,
     /// The key that its HMAC gets.
     pub mac_key: String,
-}
-
-/// What a request that is a handshake gets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply<'h> {
-    /// 200 with this plain text.
-    Text(Vec<u8>),
-    /// This.
-    Fixed(&'h Acknowledgement),
-    /// 200 with this token and its HMAC, under the keys of [`Sign`].
-    Sign {
-        /// How to write it.
-        form: &'h Sign,
-        /// The text, checked.
-        token: String,
-    },
-    /// The app's answer.
-    Pass,
-    /// It does not know the route's token.
-    Refused,
 }
 
 /// A handshake cannot be meant like this.
@@ -140,7 +115,8 @@ pub enum HandshakeFault {
     UnverifiedGet(String),
     /// Whoever leaves the signature out would get more than the app's or a fixed answer.
     #[error(
-        "handshake {0:?}: an unverified POST needs a condition with absent, and can be passed or get a fixed answer"
+        "handshake {0:?}: an unverified POST needs the condition that the signature is absent, and can be passed or get a \
+         fixed answer"
     )]
     UnverifiedPost(String),
     /// There is no secret to sign with before verification.
@@ -152,31 +128,8 @@ pub enum HandshakeFault {
 }
 
 impl Handshake {
-    /// What this request gets, if it is this handshake; `token` is the route's. A request without the text that would be
-    /// echoed or signed, or with one that is not of its form, is no handshake.
-    fn reply(&self, request: &Request<'_>, token: Option<&Secret>) -> Option<Reply<'_>> {
-        if !self.when.iter().all(|condition| condition.holds(&request.find(&condition.place))) {
-            return None;
-        }
-        if let Some(place) = &self.token {
-            let Some(token) = token else {
-                return Some(Reply::Pass);
-            };
-            let given = request.find(place).ok().flatten().unwrap_or_default();
-            if !bool::from(token.text().as_bytes().ct_eq(&given)) {
-                return Some(Reply::Refused);
-            }
-        }
-        match &self.answer {
-            HandshakeAnswer::Text(place) => echo(request.find(place)).map(Reply::Text),
-            HandshakeAnswer::Fixed(answer) => Some(Reply::Fixed(answer)),
-            HandshakeAnswer::Sign(form) => signable(request.find(&form.text)).map(|token| Reply::Sign { form, token }),
-            HandshakeAnswer::Pass => Some(Reply::Pass),
-        }
-    }
-
-    /// What cannot be meant.
-    pub(super) fn faults(&self) -> Vec<HandshakeFault> {
+    /// What cannot be meant. `signature` is the place that a signature stands in, if that is one place.
+    pub(super) fn faults(&self, signature: Option<&Place>) -> Vec<HandshakeFault> {
         use HandshakeFault as Fault;
         let name = || self.name.clone();
         let mut faults = Vec::new();
@@ -185,7 +138,8 @@ impl Handshake {
         let signs = matches!(self.answer, HandshakeAnswer::Sign(_));
         let echoes = matches!(self.answer, HandshakeAnswer::Text(_));
         let sends_body = matches!(&self.answer, HandshakeAnswer::Fixed(answer) if !answer.body.is_empty());
-        let without_signature = self.when.iter().any(|condition| condition.absent);
+        let absent = |place: &Place| self.when.iter().any(|condition| condition.absent && condition.place == *place);
+        let without_signature = signature.is_some_and(absent);
         refuse(is_post && self.when.is_empty(), Fault::Unconditional);
         refuse(!is_post && self.places().any(is_in_body), Fault::NoBody);
         refuse(self.when.iter().any(|condition| condition.absent && condition.equals.is_some()), Fault::EqualsAbsent);
@@ -200,56 +154,10 @@ impl Handshake {
     /// Every place that is looked at.
     fn places(&self) -> impl Iterator<Item = &Place> {
         let answered = match &self.answer {
-            HandshakeAnswer::Text(place) | HandshakeAnswer::Sign(Sign { text: place, .. }) => Some(place),
+            HandshakeAnswer::Text(place) | HandshakeAnswer::Sign(SignedToken { text: place, .. }) => Some(place),
             HandshakeAnswer::Fixed(_) | HandshakeAnswer::Pass => None,
         };
         self.when.iter().map(|condition| &condition.place).chain(&self.token).chain(answered)
-    }
-}
-
-/// The reply to a GET or HEAD.
-pub fn reply_unsigned<'h>(
-    handshakes: &'h [Handshake],
-    request: &Request<'_>,
-    token: Option<&Secret>,
-) -> Option<Reply<'h>> {
-    let wanted = match *request.method() {
-        Method::GET => HandshakeMethod::Get,
-        Method::HEAD => HandshakeMethod::Head,
-        _ => return None,
-    };
-    let asked = handshakes.iter().filter(|handshake| handshake.method == wanted);
-    asked.filter_map(|handshake| handshake.reply(request, token)).next()
-}
-
-/// The reply to a POST that has not been verified, if it is a handshake that comes before there is a secret.
-pub fn reply_unverified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<Reply<'h>> {
-    if request.body.len() > MAX_UNVERIFIED_BODY_BYTES {
-        return None;
-    }
-    posts(handshakes, false).filter_map(|handshake| handshake.reply(request, None)).next()
-}
-
-/// The reply to a POST that has been verified, or need not be.
-pub fn reply_verified<'h>(handshakes: &'h [Handshake], request: &Request<'_>) -> Option<Reply<'h>> {
-    posts(handshakes, true).filter_map(|handshake| handshake.reply(request, None)).next()
-}
-
-fn posts(handshakes: &[Handshake], verified: bool) -> impl Iterator<Item = &Handshake> {
-    handshakes.iter().filter(move |one| one.method == HandshakeMethod::Post && one.verified == verified)
-}
-
-/// What was found in a place; `None` where there is nothing.
-type Found<'r> = Result<Option<Cow<'r, [u8]>>, Unreadable>;
-
-impl Condition {
-    fn holds(&self, found: &Found<'_>) -> bool {
-        match (found, &self.equals) {
-            (Ok(None), _) => self.absent,
-            (Ok(Some(text)), Some(wanted)) => !self.absent && **text == *wanted.as_bytes(),
-            (Ok(Some(text)), None) => !self.absent && !text.trim_ascii().is_empty(),
-            (Err(_), _) => false,
-        }
     }
 }
 
@@ -258,19 +166,6 @@ fn is_in_body(place: &Place) -> bool {
         Place::Pointer(_) | Place::Form(_) => true,
         Place::Header(_) | Place::Query(_) => false,
     }
-}
-
-fn echo(found: Found<'_>) -> Option<Vec<u8>> {
-    let text = found.ok()??;
-    (!text.is_empty() && text.len() <= MAX_ECHO_BYTES).then(|| text.into_owned())
-}
-
-/// A text that may be signed: letters, digits, `-` and `_`. No signed string of an event consists of these alone.
-fn signable(found: Found<'_>) -> Option<String> {
-    let text = found.ok()??;
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let is_token = (1..=MAX_TOKEN_BYTES).contains(&text.len()) && text.iter().all(plain);
-    is_token.then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
 impl fmt::Display for HandshakeMethod {
@@ -283,7 +178,7 @@ impl fmt::Display for HandshakeMethod {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for HandshakeCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.equals, self.absent) {
             (_, true) => write!(f, "no {}", self.place),

@@ -49,8 +49,8 @@ fn decode(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(percent_decode(&blanks).collect())
 }
 
-/// Every distinct key in byte order, each followed by its distinct values in byte order, all decoded and joined without a
-/// mark between them: what Twilio signs of a form.
+/// Every distinct field in byte order, its key and its value decoded and joined without a mark between them: what Twilio
+/// signs of a form. A key with several values stands before each of them.
 ///
 /// Where a key ends and its value begins is not in that text, so the signature does not fix it either; the scheme is
 /// Twilio's, and no reader can mend it.
@@ -65,13 +65,9 @@ pub(super) fn sorted(body: &[u8]) -> Result<Vec<u8>, Rejection> {
         fields.insert((decode(key), decode(value)));
     }
     let mut text = Vec::with_capacity(body.len());
-    let mut previous = None;
     for (key, value) in &fields {
-        if previous != Some(key) {
-            text.extend_from_slice(key);
-        }
+        text.extend_from_slice(key);
         text.extend_from_slice(value);
-        previous = Some(key);
     }
     Ok(text)
 }

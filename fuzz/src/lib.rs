@@ -25,7 +25,7 @@ impl<'i> Sent<'i> {
             Some((name, HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).ok()?))
         };
         let mut headers = HeaderMap::new();
-        lines.filter_map(line).for_each(|(name, value)| drop(headers.append(name, value)));
+        headers.extend(lines.filter_map(line));
         Some(Self { choice: usize::from(*choice), headers, body: &rest[end + 2..] })
     }
 }

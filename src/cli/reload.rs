@@ -25,7 +25,7 @@ pub(super) fn reload(args: &ReloadArgs) -> Exit {
     }
     match exit {
         Exit::Well => {
-            say(&format!("reloaded: {} routes", answer.json["routes"]));
+            say(&format!("reloaded; routes: {}", answer.json["routes"]));
             lines(&answer.json["warnings"]).for_each(|warning| say(&format!("warning: {warning}")));
         }
         _ => {

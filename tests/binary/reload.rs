@@ -28,7 +28,7 @@ fn the_command_waits_for_the_reload_and_says_what_came_of_it() {
     house.tables = namespace("5m");
     house.config();
     let (code, told, _) = house.ask(&daemon, &["reload"]);
-    assert_eq!((code, told.as_str()), (Some(0), "reloaded: 0 routes\n"));
+    assert_eq!((code, told.as_str()), (Some(0), "reloaded; routes: 0\n"));
     assert!((299_000..=300_000).contains(&expires_in("after")));
 
     house.tables = namespace("0s") + "[namespace.b]\nttl = 1\n";

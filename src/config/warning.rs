@@ -132,7 +132,7 @@ impl fmt::Display for Oddity {
             Self::SlowerThanSender { max_duration, sender, timeout, answer_within } => write!(
                 f,
                 "max_duration {} is longer than the {} that {sender} waits: what takes longer than answer_within {} is \
-                 answered with 503 while the app goes on",
+                 answered with 503 while the app goes on; a queue suits such an app better, and is for a later version",
                 text(*max_duration),
                 text(*timeout),
                 text(*answer_within)

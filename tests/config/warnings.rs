@@ -45,7 +45,7 @@ fn each_oddity_is_named_and_its_opposite_is_not() {
             1,
             Some(
                 "max_duration 11s is longer than the 10s that GitHub waits: what takes longer than answer_within 8s is \
-                 answered with 503 while the app goes on",
+                 answered with 503 while the app goes on; a queue suits such an app better, and is for a later version",
             ),
         ),
         (

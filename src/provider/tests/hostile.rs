@@ -203,7 +203,8 @@ fn hostile_input_costs_no_more_than_in_proportion_to_its_length() {
         r#"header = "X", signed_string = "{body}", format = { list = { between = ",", after_name = "=", name = "v" } }"#,
     );
     let query = hmac(r#"header = "X", signed_string = "{query:q}""#);
-    let rows: [(&str, &str, fn(usize) -> Sent); 12] = [
+    type Make = fn(usize) -> Sent;
+    let rows: [(&str, &str, Make); 12] = [
         ("brackets", &json, |n| Sent::body("[".repeat(n))),
         ("objects in objects", &json, |n| Sent::body(r#"{"a":"#.repeat(n / 5))),
         ("one key again and again", &json, |n| Sent::body(format!(r#"{{{}"s":1}}"#, r#""s":1,"#.repeat(n / 6)))),

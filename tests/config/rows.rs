@@ -71,6 +71,12 @@ pub(super) const ALONE: &[(&str, &str)] = &[
          retry.manual = \"never\"",
         "1: provider.\"My Own\": must be named with 1 to 64 of a-z, 0-9 and -",
     ),
+    // A route is not blamed for a provider that is there and has a fault.
+    (
+        "[provider.mine]\ntitle = \"M\"\n[[route]]\nname = \"a\"\npath = \"/a\"\nprovider = \"mine\"\n\
+         secrets = [{ env = \"S\" }]\nforward_to = \"http://a\"",
+        "1: provider.mine: missing field `signature`",
+    ),
     // [api] and [hooks].
     ("[api]\nlisten = 8601", "2: api.listen: must be a text in quotes, not a number without quotes"),
     ("[api]\nlisten = \"localhost:8601\"", "2: api.listen: must be an address and a port"),

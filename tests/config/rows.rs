@@ -53,6 +53,12 @@ pub(super) const ALONE: &[(&str, &str)] = &[
         "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\ntimeout_seconds = -1",
         "5: provider.mine: invalid value",
     ),
+    // The daemon panicked at every event of a sender that waits for ever.
+    (
+        "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\ntimeout_seconds = 9_223_372_036_854_775_807\n\
+         retry.automatic = \"never\"\nretry.manual = \"never\"",
+        "1: provider.mine: timeout_seconds is more than an hour",
+    ),
     (
         "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\nevent_id.source = { pointer = \"id\" }",
         "5: provider.mine: \"id\" is not a JSON pointer",

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderName, HeaderValue, StatusCode, Version};
+use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 
 use super::handshake::Greeting;
 use super::headers::strip_hop_by_hop;
@@ -29,7 +29,7 @@ pub(super) fn response(verdict: Verdict) -> Response {
     let mut response = match verdict {
         Verdict::Answered(answer) => relayed(answer),
         Verdict::Unrouted => text(StatusCode::NOT_FOUND, "no route has this path\n"),
-        Verdict::Method => method(),
+        Verdict::Method { taken } => method(&taken),
         Verdict::Climbing => last(text(StatusCode::BAD_REQUEST, "the path leaves its route\n")),
         Verdict::Body(BodyError::Crowded) => last(retry(RETRY_SECONDS, "there is no room for the body now\n")),
         Verdict::Body(error) => last(text(error.status(), "the body could not be read\n")),
@@ -61,7 +61,7 @@ pub(super) fn response(verdict: Verdict) -> Response {
     response
 }
 
-fn relayed(answer: http::Response<bytes::Bytes>) -> Response {
+fn relayed(answer: http::Response<Bytes>) -> Response {
     let mut response = answer.map(ResponseBody::from);
     // The version is the connection's, not the message's (RFC 9110, section 6.2).
     *response.version_mut() = Version::HTTP_11;
@@ -69,8 +69,8 @@ fn relayed(answer: http::Response<bytes::Bytes>) -> Response {
     response
 }
 
-/// What a sender wants to see before it delivers. A text of its own choice is nothing but text, whatever a browser would
-/// make of it.
+/// What a sender wants to see before it delivers. A text of its own choice is nothing but text, whatever a browser
+/// would make of it.
 fn greet(greeting: Greeting) -> Response {
     let (content_type, body) = match greeting {
         Greeting::Relayed(answer) => return relayed(answer),
@@ -115,8 +115,9 @@ fn last(mut response: Response) -> Response {
     response
 }
 
-fn method() -> Response {
-    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n");
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+fn method(taken: &[Method]) -> Response {
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "this path takes no such request\n");
+    let taken = taken.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
+    response.headers_mut().insert(ALLOW, HeaderValue::try_from(taken).expect("names of methods are visible ASCII"));
     response
 }

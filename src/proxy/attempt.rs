@@ -1,38 +1,33 @@
 //! One attempt: hand over, then confirm or release. A task of its own from the claim on.
 //!
 //! The claim ends by what the app did: done where it answered 2xx, free where it answered anything else or was not
-//! reached, and as the route says where nobody knows. What has to be kept of a failed event is kept before its claim ends,
-//! so that whoever gets the claim next finds it. If the process dies on any of these lines, the next start deals with the
-//! claim.
+//! reached, and as the route says where nobody knows. What has to be kept of a failed event is kept before its claim
+//! ends, so that whoever gets the claim next finds it. If the process dies on any of these lines, the next start deals
+//! with the claim.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, Version};
-use humantime::format_rfc3339_millis;
+use http::{HeaderMap, HeaderName, Request, Uri, Version};
 
 use super::Received;
 use super::app::App;
 use super::dead_letter::{Evidence, Tried};
+use super::guard::Guarded;
 use super::headers::towards_app;
-use super::kept::KeptAnswer;
-use super::settings::{DuplicateResponse, OnUnknownOutcome, RouteSettings};
+use super::marks::{DELIVERY, Marks, say};
+use super::settings::RouteSettings;
 use super::verdict::Verdict;
-use crate::claim::{ConfirmedTtl, Key, Token};
 use crate::event::EventId as DeliveryId;
-use crate::ledger::{Ask, Ledger, fresh_bits};
+use crate::ledger::{Ledger, fresh_bits};
 use crate::provider::EventId;
-use crate::store::Fault;
 
 const ATTEMPT: HeaderName = HeaderName::from_static("onced-attempt");
 const DEGRADED: HeaderName = HeaderName::from_static("onced-degraded");
-const DELIVERY: HeaderName = HeaderName::from_static("onced-delivery");
 const EVENT_ID: HeaderName = HeaderName::from_static("onced-event-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-pub(super) const RECEIVED_AT: HeaderName = HeaderName::from_static("onced-received-at");
-pub(super) const VERIFIED: HeaderName = HeaderName::from_static("onced-verified");
 
 /// Why an event without an identity goes on unguarded, for the app and for the metrics.
 pub(super) const NO_EVENT_ID: &str = "no_event_id";
@@ -45,17 +40,6 @@ pub(super) struct Attempt {
     pub(super) guarded: Option<Guarded>,
     pub(super) event_id: Option<EventId>,
     pub(super) uri: Option<Uri>,
-}
-
-/// The claim that guards an attempt.
-#[derive(Debug)]
-pub(super) struct Guarded {
-    pub(super) key: Key,
-    pub(super) token: Token,
-    pub(super) attempt: u32,
-    pub(super) confirmed_ttl: ConfirmedTtl,
-    /// Set when the claim is in memory only.
-    pub(super) degraded: Option<Fault>,
 }
 
 impl Attempt {
@@ -85,20 +69,23 @@ impl Attempt {
 
     /// The request for the app, if it can be made; and what may have to be kept of it.
     fn request(&self, received: Received, ledger: &Ledger) -> (Option<Request<Bytes>>, Option<Evidence>) {
-        let (now, id) = (ledger.clock().wall_now(), self.delivery());
+        let (now, delivery) = (ledger.clock().wall_now(), self.delivery());
         let Received { mut head, body, origin, at } = received;
         towards_app(&mut head.headers, &origin);
-        let evidence = Evidence::gather(&self.route, id, (&head, &body), at, ledger.clock());
-        // A wall clock that was never set stands at the epoch, and nothing before it can be written down.
-        let received_at = now.checked_sub(at.elapsed()).map_or(now, |at| at.max(UNIX_EPOCH));
-        self.mark(&mut head.headers, id, received_at);
+        let evidence = Evidence::gather(&self.route, delivery, (&head, &body), at, ledger.clock());
+        // Whatever has come as far as here has been verified, where anything verifies its route.
+        let verified = self.route.sender.verifier.is_some();
+        Marks { delivery, arrived: at, now, verified }.put(&mut head.headers, &self.route);
+        self.mark(&mut head.headers);
         (self.sealed(head, body, now), evidence)
     }
 
     /// Signed where the app asks for it, and addressed.
     fn sealed(&self, mut head: Parts, body: Bytes, now: SystemTime) -> Option<Request<Bytes>> {
         if let Some(key) = &self.route.signing_key {
-            let id = webhook_id(&head.headers)?;
+            // Never what the sender calls it in a header that its signature may not cover.
+            let id = self.guarded.as_ref().and_then(Guarded::name);
+            let id = id.or_else(|| head.headers.get(DELIVERY).cloned())?;
             key.sign(&mut head.headers, id, now, &body);
         }
         head.uri = self.uri.clone()?;
@@ -106,31 +93,20 @@ impl Attempt {
         Some(Request::from_parts(head, body))
     }
 
-    /// Adds what only we can say.
-    fn mark(&self, headers: &mut HeaderMap, id: DeliveryId, received_at: SystemTime) {
-        let mut say = |name: HeaderName, value: &[u8]| {
-            if let Ok(value) = HeaderValue::from_bytes(value) {
-                headers.insert(name, value);
-            }
-        };
+    /// Adds what only an event has.
+    fn mark(&self, headers: &mut HeaderMap) {
         if let Some(id) = &self.event_id {
-            say(EVENT_ID, id.as_bytes());
+            say(headers, EVENT_ID, id.as_bytes());
         }
-        say(ATTEMPT, self.number().to_string().as_bytes());
-        say(DELIVERY, id.to_string().as_bytes());
-        say(RECEIVED_AT, format_rfc3339_millis(received_at).to_string().as_bytes());
-        if let (Some(provider), Some(_)) = (&self.route.sender.provider, &self.route.sender.verifier) {
-            say(VERIFIED, provider.as_bytes());
-        }
+        say(headers, ATTEMPT, self.number().to_string());
         let Some(guarded) = &self.guarded else {
-            return say(DEGRADED, NO_EVENT_ID.as_bytes());
+            return say(headers, DEGRADED, NO_EVENT_ID);
         };
         if let Some(fault) = guarded.degraded {
-            say(DEGRADED, fault.as_str().as_bytes());
+            say(headers, DEGRADED, fault.as_str());
         }
-        let key = format!("{}:{}", guarded.key.namespace(), guarded.key.id());
-        if let (Ok(key), false) = (HeaderValue::from_bytes(key.as_bytes()), headers.contains_key(IDEMPOTENCY_KEY)) {
-            headers.insert(IDEMPOTENCY_KEY, key);
+        if let (Some(name), false) = (guarded.name(), headers.contains_key(IDEMPOTENCY_KEY)) {
+            headers.insert(IDEMPOTENCY_KEY, name);
         }
     }
 
@@ -153,33 +129,6 @@ impl Attempt {
         match &self.guarded {
             Some(guarded) => DeliveryId::of_key(&guarded.key),
             None => DeliveryId::from_bytes(fresh_bits()),
-        }
-    }
-}
-
-/// What our signature calls the event: as its idempotency key does, also where the sender has set that one.
-fn webhook_id(marked: &HeaderMap) -> Option<HeaderValue> {
-    marked.get(IDEMPOTENCY_KEY).or_else(|| marked.get(DELIVERY)).cloned()
-}
-
-impl Guarded {
-    /// Ends the claim by what the app did.
-    async fn settle(&self, ledger: &Arc<Ledger>, route: &RouteSettings, verdict: &Verdict) {
-        let ask = match verdict {
-            Verdict::Answered(answer) if verdict.is_success() => {
-                let (token, confirmed_ttl) = (Some(self.token.clone()), Some(self.confirmed_ttl));
-                let result = match route.duplicate_response {
-                    DuplicateResponse::Plain => None,
-                    DuplicateResponse::Replay => KeptAnswer::of(answer),
-                };
-                Ask::Confirm { token, confirmed_ttl, result }
-            }
-            Verdict::Unknown { .. } if route.on_unknown_outcome == OnUnknownOutcome::Hold => return,
-            _ => Ask::Release { token: self.token.clone() },
-        };
-        if let Err(fault) = ledger.ask(self.key.clone(), ask).await {
-            // The store has it in memory and writes it back; the sender is told what the app said all the same.
-            tracing::warn!(route = %route.name, %fault, "a claim could not be settled on disk yet");
         }
     }
 }

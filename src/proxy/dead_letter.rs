@@ -1,9 +1,9 @@
 //! What is kept of an event whose hand-over failed, and when.
 //!
-//! A sender that does not come again has one answer, and once it is a failure the event is nowhere but here. So before that
-//! answer the event is in the store, synced: what was sent, byte for byte, and how it went. It does not matter whether the
-//! sender is still there to hear it. Where the store cannot keep it the failure is answered all the same: to say 503
-//! instead would bring nothing back. What is lost that way is an error in the log, and counted.
+//! A sender that does not come again has one answer, and once it is a failure the event is nowhere but here. So before
+//! that answer the event is in the store, synced: what was sent, byte for byte, and how it went. It does not matter
+//! whether the sender is still there to hear it. Where the store cannot keep it the failure is answered all the same:
+//! to say 503 instead would bring nothing back. What is lost that way is an error in the log, and counted.
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -39,9 +39,13 @@ pub(super) struct Tried<'a> {
     pub(super) number: u32,
 }
 
-/// Keeps an event that was turned away for want of room, if its sender will not come again. It may be a copy of one that is
-/// handled: then there is nothing to keep, and if it becomes so meanwhile, nothing to keep any more.
-pub(super) async fn keep_crowded(event: Event, received: Received, ledger: &Ledger) {
+/// Keeps an event that was turned away before any attempt, if its sender will not come again after that. It may be a
+/// copy of one that is handled: then there is nothing to keep, and if it becomes so meanwhile, nothing to keep any
+/// more.
+pub(super) async fn keep_untried(event: Event, received: Received, verdict: &Verdict, ledger: &Ledger) {
+    if !is_final(verdict, &event.route.keep_failures) {
+        return;
+    }
     let (route, store) = (&event.route, ledger.store());
     let Received { mut head, body, origin, at } = received;
     towards_app(&mut head.headers, &origin);
@@ -53,7 +57,7 @@ pub(super) async fn keep_crowded(event: Event, received: Received, ledger: &Ledg
     }
     let sender_id = event.event_id.as_ref().map(|id| id.as_bytes());
     let tried = Tried { route, key: key.clone(), sender_id, number: 0 };
-    evidence.keep_after(&Verdict::Crowded, tried, store).await;
+    evidence.keep_after(verdict, tried, store).await;
     if is_done(ledger, key.as_ref()).await
         && let Err(fault) = store.settle_event(id).await
     {
@@ -126,7 +130,7 @@ impl Evidence {
 }
 
 /// Whether the sender gives the event up once it is told this.
-fn is_final(verdict: &Verdict, keep: &KeepFailures) -> bool {
+pub(super) fn is_final(verdict: &Verdict, keep: &KeepFailures) -> bool {
     match keep {
         KeepFailures::Never => false,
         KeepFailures::Always => !verdict.is_success(),

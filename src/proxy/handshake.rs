@@ -1,26 +1,27 @@
 //! Handshakes on their way through the proxy: answered here, or passed on to the app.
 //!
 //! What a request is and gets is decided in [`provider`]; here it is carried out. No handshake is claimed, and none is
-//! retried: whoever asks again is answered again. One that is passed on reaches the app at most once for each time that it
-//! came; if the app does not answer, the sender is told so, and nothing is left behind.
+//! retried: whoever asks again is answered again. One that is passed on reaches the app at most once for each time that
+//! it came; if the app does not answer, the sender is told so, and nothing is left behind.
 
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, Version};
-use humantime::format_rfc3339_millis;
+use http::{Method, Request, Response, Version};
 use tokio::time::timeout_at;
 
 use super::app;
-use super::attempt::{RECEIVED_AT, VERIFIED};
 use super::headers::towards_app;
+use super::identity::EventKey;
+use super::marks::{DELIVERY, Marks};
 use super::quiet::Topic;
 use super::settings::RouteSettings;
-use super::table::Match;
+use super::table::{MAX_UNSIGNED_HANDSHAKES, Match};
 use super::verdict::Verdict;
-use super::{Proxy, Received, sent};
-use crate::provider::{self, Acknowledgement, HandshakeMethod, HandshakeReply, SignedToken};
+use super::{Proxy, Received};
+use crate::event::EventId as DeliveryId;
+use crate::ledger::fresh_bits;
+use crate::provider::{self, Acknowledgement, EventId, HandshakeMethod, HandshakeReply, SignedToken};
 
 /// What a handshake came to.
 #[derive(Debug)]
@@ -35,15 +36,29 @@ pub(super) enum Greeting {
     Relayed(Response<Bytes>),
 }
 
-/// Whether a request of this method is taken at all: a POST always, another one as a handshake that the sender has.
-pub(super) fn is_taken(route: &RouteSettings, method: &Method) -> bool {
+/// What a request is that is not answered here at once.
+#[derive(Debug)]
+pub(super) enum Admitted {
+    /// An event that is shown to be its sender's, or comes by a route that nothing verifies.
+    Event {
+        /// Its key.
+        key: EventKey,
+        /// Its sender's name for it.
+        event_id: Option<EventId>,
+    },
+    /// A handshake for the app to answer.
+    Passed {
+        /// Whether it is shown to be its sender's.
+        verified: bool,
+    },
+}
+
+/// The methods that a route takes: POST always, another one as a handshake that the sender has.
+pub(super) fn methods(route: &RouteSettings) -> Vec<Method> {
     let asks = |wanted| route.handshakes.known.iter().any(|handshake| handshake.method == wanted);
-    match *method {
-        Method::POST => true,
-        Method::GET => asks(HandshakeMethod::Get),
-        Method::HEAD => asks(HandshakeMethod::Head),
-        _ => false,
-    }
+    let others = [(Method::GET, HandshakeMethod::Get), (Method::HEAD, HandshakeMethod::Head)];
+    let others = others.into_iter().filter_map(|(method, wanted)| asks(wanted).then_some(method));
+    [Method::POST].into_iter().chain(others).collect()
 }
 
 /// What a request gets that is a handshake without a signature.
@@ -56,78 +71,99 @@ fn before_verification<'r>(route: &'r RouteSettings, sent: &provider::Request<'_
 }
 
 impl Proxy {
-    /// Lets an event pass that is shown to be its sender's. All else gets its verdict here: a handshake what it asks for, a
-    /// stranger the same refusal for every reason.
-    pub(super) async fn admit(&self, found: &Match<'_>, received: Received) -> Result<Received, Verdict> {
-        let route = found.route;
-        if let Some(reply) = before_verification(route, &sent(route, &received)) {
-            return Err(self.greet(found, reply, None, received).await);
+    /// Lets an event pass that is shown to be its sender's, and a handshake that the app answers. All else gets its
+    /// verdict here: a handshake what it asks for, a stranger the same refusal for every reason.
+    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
+    pub(super) fn admit(&self, route: &RouteSettings, sent: &provider::Request<'_>) -> Result<Admitted, Verdict> {
+        if let Some(reply) = before_verification(route, sent) {
+            return self.greet(route, reply, None, sent);
         }
-        if received.head.method != Method::POST {
-            return Err(Verdict::Method);
+        if *sent.method() != Method::POST {
+            return Err(Verdict::Method { taken: methods(route) });
         }
-        let secret = self.verify(route, &received)?;
-        match provider::reply_verified(&route.handshakes.known, &sent(route, &received)) {
-            Some(reply) => Err(self.greet(found, reply, secret, received).await),
-            None => Ok(received),
-        }
-    }
-
-    /// Gives a handshake what it gets. `secret` is which one verified it, if one did.
-    async fn greet(
-        &self,
-        found: &Match<'_>,
-        reply: HandshakeReply<'_>,
-        secret: Option<usize>,
-        received: Received,
-    ) -> Verdict {
-        tracing::debug!(route = %found.route.name, method = %received.head.method, "a handshake");
-        match reply {
-            HandshakeReply::Text(text) => Verdict::Handshake(Greeting::Text(text)),
-            HandshakeReply::Fixed(answer) => Verdict::Handshake(Greeting::Fixed(answer.clone())),
-            HandshakeReply::Sign { form, token } => match signed(found.route, form, &token, secret) {
-                Some(json) => Verdict::Handshake(Greeting::Json(json)),
-                // Nothing verifies this route, so that there is no secret here; the app may have it.
-                None => self.pass(found, received, false).await,
-            },
-            HandshakeReply::Pass => self.pass(found, received, secret.is_some()).await,
-            HandshakeReply::Refused => {
-                let route = &found.route.name;
-                if let Some(left_out) = self.quiet.permits(route, Topic::Refused) {
-                    tracing::info!(%route, left_out, "refused: a handshake without the route's verify_token");
-                }
-                Verdict::Unverified
+        let secret = self.verify(route, sent)?;
+        match provider::reply_verified(&route.handshakes.known, sent) {
+            Some(reply) => self.greet(route, reply, secret, sent),
+            None => {
+                let (key, event_id) = self.identify(route, sent)?;
+                Ok(Admitted::Event { key, event_id })
             }
         }
     }
 
-    /// Lets the app answer, unclaimed.
-    async fn pass(&self, found: &Match<'_>, received: Received, verified: bool) -> Verdict {
-        let route = found.route;
-        let Some(uri) = app::uri(&route.forward_to, found.suffix, received.head.uri.query()) else {
-            return Verdict::NeverReached;
+    /// Gives a handshake what it gets, unless the app is to answer it. `secret` is which one verified it, if one did.
+    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
+    fn greet(
+        &self,
+        route: &RouteSettings,
+        reply: HandshakeReply<'_>,
+        secret: Option<usize>,
+        sent: &provider::Request<'_>,
+    ) -> Result<Admitted, Verdict> {
+        tracing::debug!(route = %route.name, method = %sent.method(), "a handshake");
+        let greeting = match reply {
+            HandshakeReply::Text(text) => Greeting::Text(text),
+            HandshakeReply::Fixed(answer) => Greeting::Fixed(answer.clone()),
+            HandshakeReply::Sign { form, token } => match signed(route, form, &token, secret) {
+                Some(json) => Greeting::Json(json),
+                // Nothing verifies this route, so that there is no secret here; the app may have it.
+                None => return Ok(Admitted::Passed { verified: false }),
+            },
+            HandshakeReply::Pass => return Ok(Admitted::Passed { verified: secret.is_some() }),
+            HandshakeReply::Refused => {
+                if let Some(left_out) = self.quiet.permits(&route.name, Topic::Refused) {
+                    let route = &route.name;
+                    tracing::info!(%route, left_out, "refused: a handshake without the route's verify_token");
+                }
+                return Err(Verdict::Unverified);
+            }
         };
-        let Ok(_place) = Arc::clone(found.places).try_acquire_owned() else {
+        Err(Verdict::Handshake(greeting))
+    }
+
+    /// Lets the app answer, unclaimed.
+    pub(super) async fn pass(&self, found: &Match<'_>, received: Received, verified: bool) -> Verdict {
+        let route = found.route;
+        let places = if verified { &found.places.signed } else { &found.places.unsigned };
+        let Ok(_place) = Arc::clone(places).try_acquire_owned() else {
+            self.note_crowded(route, verified);
             return Verdict::Crowded;
         };
         let patience = received.at + route.answer_within;
-        let received_at = self.ledger.clock().wall_now().max(UNIX_EPOCH);
-        let Received { mut head, body, origin, .. } = received;
-        towards_app(&mut head.headers, &origin);
-        if let Ok(at) = HeaderValue::try_from(format_rfc3339_millis(received_at).to_string()) {
-            head.headers.insert(RECEIVED_AT, at);
-        }
-        if let Some(provider) = route.sender.provider.as_deref().filter(|_| verified)
-            && let Ok(provider) = HeaderValue::try_from(provider)
-        {
-            head.headers.insert(VERIFIED, provider);
-        }
-        (head.uri, head.version) = (uri, Version::HTTP_11);
-        match timeout_at(patience, self.app.send(route, Request::from_parts(head, body))).await {
+        let Some(request) = self.passed(found, received, verified) else {
+            return Verdict::NeverReached;
+        };
+        match timeout_at(patience, self.app.send(route, request)).await {
             Ok(Verdict::Answered(answer)) => Verdict::Handshake(Greeting::Relayed(answer)),
             Ok(verdict) => verdict,
             Err(_) => Verdict::Late,
         }
+    }
+
+    fn note_crowded(&self, route: &RouteSettings, verified: bool) {
+        if verified {
+            return self.note_crowded_attempts(route);
+        }
+        if let Some(left_out) = self.quiet.permits(&route.name, Topic::CrowdedHandshakes) {
+            let limit = MAX_UNSIGNED_HANDSHAKES;
+            tracing::warn!(route = %route.name, limit, left_out, "too many unsigned handshakes are with the app");
+        }
+    }
+
+    /// The request for the app, if it can be made. We sign nothing that is not shown to be the sender's.
+    fn passed(&self, found: &Match<'_>, received: Received, verified: bool) -> Option<Request<Bytes>> {
+        let (route, now) = (found.route, self.ledger.clock().wall_now());
+        let Received { mut head, body, origin, at } = received;
+        let uri = app::uri(&route.forward_to, found.suffix, head.uri.query())?;
+        towards_app(&mut head.headers, &origin);
+        let delivery = DeliveryId::from_bytes(fresh_bits());
+        Marks { delivery, arrived: at, now, verified }.put(&mut head.headers, route);
+        if let Some(key) = route.signing_key.as_ref().filter(|_| verified) {
+            let id = head.headers.get(DELIVERY).cloned()?;
+            key.sign(&mut head.headers, id, now, &body);
+        }
+        (head.uri, head.version) = (uri, Version::HTTP_11);
+        Some(Request::from_parts(head, body))
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! What arrived goes on as it arrived: values byte for byte, names with their letters, the values of one name in their
 //! order (that of different names means nothing: RFC 9110, section 5.3). What belongs to one connection stays here
-//! (section 7.6.1), and so do the names that only we may say. Ours are added after that, so nothing that a sender writes
-//! can remove them.
+//! (section 7.6.1), and so do the names that only we may say. Ours are added after that, so nothing that a sender
+//! writes can remove them.
 
 use std::net::IpAddr;
 
@@ -79,8 +79,9 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether an app may take the name for one of ours. Many make variables of header names, in which `_` and `-` are the same:
-/// what begins like ours goes, and so does what spells a header with `_` by which apps learn where a request came from.
+/// Whether an app may take the name for one of ours. Many make variables of header names, in which `_` and `-` are the
+/// same: what begins like ours goes, and so does what spells a header with `_` by which apps learn where a request came
+/// from.
 fn reads_as_ours(name: &HeaderName) -> bool {
     let folded = name.as_str().replace('_', "-");
     let spells = |header: HeaderName| folded != name.as_str() && folded == header.as_str();

@@ -1,8 +1,8 @@
 //! The webhook proxy: stands in front of the apps and does the claiming for them.
 //!
-//! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, answer a
-//! handshake, find the event id, claim, hand over, confirm or release, answer. What stops it on the way is a [`Verdict`], and what a verdict
-//! looks like to a sender stands in one file ([`answer`]).
+//! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, answer
+//! a handshake, find the event id, claim, hand over, confirm or release, answer. What stops it on the way is a
+//! [`Verdict`], and what a verdict looks like to a sender stands in one file ([`answer`]).
 //!
 //! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
 //! sender that hangs up does not cut it. A failed event whose sender will not come again is kept before the failure is
@@ -13,22 +13,25 @@ mod answer;
 mod app;
 mod attempt;
 mod dead_letter;
+mod guard;
 mod handshake;
 mod headers;
+mod identity;
 mod kept;
+mod marks;
 mod quiet;
 mod settings;
 mod signing;
 mod table;
 mod verdict;
+mod verification;
+mod watch;
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use http::Uri;
 use http::request::Parts;
-use http::uri::PathAndQuery;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -42,24 +45,23 @@ pub use settings::{
 pub use signing::{SigningKey, SigningKeyError};
 
 use crate::chain::Chain;
-use crate::claim::{ConfirmedTtl, Done, Key, Outcome};
-use crate::ledger::{Ask, AskClaim, Ledger};
-use crate::metrics::{ByProvider, ByReason, ByRoute, Metrics};
-use crate::provider::{self, EventId, Identity, UnixSeconds, Verification, body_key_text};
+use crate::ledger::Ledger;
+use crate::metrics::{ByRoute, Metrics};
+use crate::provider::EventId;
 use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
-use crate::store::AnswerAt;
 use app::App;
-use attempt::{Attempt, Guarded, NO_EVENT_ID};
+use attempt::Attempt;
+use handshake::Admitted;
 use headers::Origin;
-use kept::KeptAnswer;
+use identity::EventKey;
 use quiet::{Quiet, Topic};
 use table::{Found, MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
+use verification::sent;
+use watch::Watch;
 
 /// The largest reply of an app that is relayed. Senders read a few hundred bytes.
 const MAX_REPLY_BYTES: u64 = 4 << 20;
-/// How long the hash of a body stands for an event without an id: equal bodies are a guess, so the memory is short.
-const HASH_TTL: ConfirmedTtl = ConfirmedTtl::minutes(10);
 
 /// The proxy of one daemon.
 #[derive(Debug)]
@@ -91,9 +93,6 @@ struct Received {
     at: Instant,
 }
 
-/// What is claimed for an event, and for how long it is remembered; `None` for an event without an identity.
-type EventKey = Option<(String, ConfirmedTtl)>;
-
 /// What is known of a verified event before it is claimed.
 struct Event {
     route: Arc<RouteSettings>,
@@ -121,8 +120,8 @@ impl Proxy {
         }
     }
 
-    /// Reads what TLS towards apps needs, if an app is behind it. What fails is told and tried again when an event comes:
-    /// the other apps can be reached all the same.
+    /// Reads what TLS towards apps needs, if an app is behind it. What fails is told and tried again when an event
+    /// comes: the other apps can be reached all the same.
     pub async fn prepare(&self) {
         if self.routing().table.routes().any(|route| route.forward_to.is_https()) {
             self.app.prepare_tls().await;
@@ -167,8 +166,9 @@ impl Proxy {
     async fn serve(self: &Arc<Self>, found: &Match<'_>, trusted_proxies: &[Network], request: Request) -> Verdict {
         let at = Instant::now();
         let route = found.route;
-        if !handshake::is_taken(route, &request.head.method) {
-            return Verdict::Method;
+        let taken = handshake::methods(route);
+        if !taken.contains(&request.head.method) {
+            return Verdict::Method { taken };
         }
         let origin = Origin::of(&request, trusted_proxies, self.over_tls);
         let body = match request.body.read(&BodyLimits::up_to(route.max_body_bytes)).await {
@@ -179,21 +179,17 @@ impl Proxy {
             }
         };
         let received = Received { head: request.head, body, origin, at };
-        let received = match self.admit(found, received).await {
-            Ok(received) => received,
-            Err(verdict) => return verdict,
-        };
-        let (key, event_id) = match self.identify(route, &received) {
-            Ok(identified) => identified,
+        let admitted = self.admit(route, &sent(route, &received));
+        let (key, event_id) = match admitted {
+            Ok(Admitted::Event { key, event_id }) => (key, event_id),
+            Ok(Admitted::Passed { verified }) => return self.pass(found, received, verified).await,
             Err(verdict) => return verdict,
         };
         let uri = app::uri(&route.forward_to, found.suffix, received.head.uri.query());
         let event = Event { route: Arc::clone(route), key, event_id, uri };
         // Before the claim: an event that is refused here holds nothing up.
-        let Ok(place) = Arc::clone(found.places).try_acquire_owned() else {
-            if let Some(left_out) = self.quiet.permits(&route.name, Topic::Crowded) {
-                tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, left_out, "too many attempts are under way");
-            }
+        let Ok(place) = Arc::clone(&found.places.signed).try_acquire_owned() else {
+            self.note_crowded_attempts(route);
             return self.turn_away(event, received).await;
         };
         self.pursue(event, received, place).await
@@ -201,8 +197,15 @@ impl Proxy {
 
     /// Refuses an event for want of room; one whose sender does not come again is kept, also if it has gone already.
     async fn turn_away(self: &Arc<Self>, event: Event, received: Received) -> Verdict {
+        if !dead_letter::is_final(&Verdict::Crowded, &event.route.keep_failures) {
+            return Verdict::Crowded;
+        }
         let ledger = Arc::clone(&self.ledger);
-        let keeping = async move { dead_letter::keep_crowded(event, received, &ledger).await };
+        let watch = Watch(event.route.name.clone());
+        let keeping = async move {
+            let _watch = watch;
+            dead_letter::keep_untried(event, received, &Verdict::Crowded, &ledger).await;
+        };
         match self.attempts.spawn(keeping).await {
             Ok(()) => Verdict::Crowded,
             Err(_) => Verdict::Broken,
@@ -215,9 +218,10 @@ impl Proxy {
     /// it has gone, half-closed included, and a claim that nobody follows up would hold the event until it expires.
     async fn pursue(self: &Arc<Self>, event: Event, received: Received, place: OwnedSemaphorePermit) -> Verdict {
         let patience = received.at + event.route.answer_within;
+        let watch = Watch(event.route.name.clone());
         let course = Arc::clone(self).claim_and_hand_over(event, received);
         let running = self.attempts.spawn(async move {
-            let _place = place;
+            let (_place, _watch) = (place, watch);
             course.await
         });
         match tokio::time::timeout_at(patience, running).await {
@@ -228,79 +232,26 @@ impl Proxy {
     }
 
     async fn claim_and_hand_over(self: Arc<Self>, event: Event, received: Received) -> Verdict {
-        let Event { route, key, event_id, uri } = event;
-        let guarded = match key {
+        let guarded = match &event.key {
             None => None,
-            Some((text, confirmed_ttl)) => match self.claim(&route, &text, confirmed_ttl, received.at).await {
+            Some((text, confirmed_ttl)) => match self.claim(&event.route, text, *confirmed_ttl, received.at).await {
                 Ok(guarded) => Some(guarded),
+                Err(verdict @ Verdict::StoreDown) => {
+                    dead_letter::keep_untried(event, received, &verdict, &self.ledger).await;
+                    return verdict;
+                }
                 Err(verdict) => return verdict,
             },
         };
+        let Event { route, event_id, uri, .. } = event;
         let attempt = Attempt { route, guarded, event_id, uri };
         attempt.run(self.app.clone(), Arc::clone(&self.ledger), received).await
     }
 
-    /// Which of the secrets verifies a request, if anything verifies this route; else what a request gets that is not shown
-    /// to be the sender's.
-    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
-    fn verify(&self, route: &RouteSettings, received: &Received) -> Result<Option<usize>, Verdict> {
-        let Some(verifier) = &route.sender.verifier else {
-            return Ok(None);
-        };
-        let now = self.ledger.clock().wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = UnixSeconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
-        let sent = sent(route, received);
-        let (route_name, provider) = (&route.name, route.sender.provider.as_deref().unwrap_or_default());
-        match verifier.verify(&sent, now) {
-            Verification::Verified { secret, index, skew_seconds } => {
-                self.note_skew(provider, skew_seconds);
-                if skew_seconds.is_some() {
-                    self.ledger.clock().senders().fresh(provider);
-                }
-                tracing::debug!(route = %route_name, secret, skew_seconds, "verified");
-                Ok(Some(index))
-            }
-            Verification::Stale { secret, skew_seconds } => {
-                self.note_skew(provider, Some(skew_seconds));
-                self.ledger.clock().senders().stale(provider, skew_seconds);
-                if let Some(left_out) = self.quiet.permits(route_name, Topic::Stale) {
-                    tracing::warn!(
-                        route = %route_name, secret, skew_seconds, left_out,
-                        "the signature is right and its timestamp out of tolerance: a late copy, or a clock that is wrong"
-                    );
-                }
-                Err(Verdict::Stale)
-            }
-            Verification::Rejected(rejection) => {
-                if let Some(left_out) = self.quiet.permits(route_name, Topic::Refused) {
-                    tracing::info!(route = %route_name, %rejection, left_out, "refused");
-                }
-                Err(Verdict::Unverified)
-            }
+    fn note_crowded_attempts(&self, route: &RouteSettings) {
+        if let Some(left_out) = self.quiet.permits(&route.name, Topic::Crowded) {
+            tracing::warn!(route = %route.name, limit = MAX_ATTEMPTS, left_out, "too many attempts are under way");
         }
-    }
-
-    /// The id of the event, and the text and the lifetime of its key; neither where the event has no identity.
-    #[expect(clippy::result_large_err, reason = "it is on its way out, once, and not worth an allocation")]
-    fn identify(&self, route: &RouteSettings, received: &Received) -> Result<(EventKey, Option<EventId>), Verdict> {
-        let sent = sent(route, received);
-        match route.sender.event_id.as_ref().map(|source| source.find(&sent)) {
-            Some(Identity::Known(id)) => Ok((Some((id.key_text(), route.confirmed_ttl)), Some(id))),
-            Some(Identity::DuplicateHeader(_)) => Err(Verdict::Unverified),
-            Some(Identity::Missing(_)) | None => match route.on_missing_id {
-                OnMissingId::Reject => Err(Verdict::NoId),
-                OnMissingId::Hash => Ok((Some((body_key_text(&received.body), HASH_TTL)), None)),
-                OnMissingId::Forward => {
-                    self.count_unguarded(route);
-                    Ok((None, None))
-                }
-            },
-        }
-    }
-
-    fn count_unguarded(&self, route: &RouteSettings) {
-        let labels = ByReason { namespace: route.namespace.to_string(), reason: NO_EVENT_ID };
-        self.metrics.degraded.get_or_create(&labels).inc();
     }
 
     /// The two lengths tell a sender that miscounts from a line that broke.
@@ -313,69 +264,4 @@ impl Proxy {
         let error = Chain(error);
         tracing::info!(route = %route.name, expected, got, %error, left_out, "a body could not be read");
     }
-
-    fn note_skew(&self, provider: &str, skew_seconds: Option<i64>) {
-        if let Some(skew_seconds) = skew_seconds {
-            let labels = ByProvider { provider: provider.to_owned() };
-            self.metrics.sender_clock_skew_seconds.get_or_create(&labels).set(skew_seconds);
-        }
-    }
-
-    /// Claims the event, waiting for an attempt that is under way as the route says.
-    async fn claim(
-        &self,
-        route: &RouteSettings,
-        id: &str,
-        confirmed_ttl: ConfirmedTtl,
-        at: Instant,
-    ) -> Result<Guarded, Verdict> {
-        // An id becomes a key by a mapping whose results are keys; the error is there for a mapping that is not.
-        let key = Key::new(&route.namespace, id).map_err(|_| Verdict::NoId)?;
-        // The app may have the event while its claim is being synced: what the sender is told waits for the confirm.
-        let answer_at = AnswerAt::Decision;
-        let claim = AskClaim { processing_ttl: Some(route.processing_ttl), answer_at, ..AskClaim::default() };
-        let (answer, grant) = match route.in_flight {
-            InFlight::Wait => {
-                let left = route.answer_within.saturating_sub(at.elapsed());
-                self.ledger.claim_waiting(key.clone(), claim, left).await?
-            }
-            InFlight::Busy => (self.ledger.ask(key.clone(), Ask::Claim(claim)).await?, None),
-        };
-        if let Some(mut grant) = grant {
-            grant.keep();
-        }
-        match answer.outcome {
-            Outcome::Claimed(claimed) => Ok(Guarded {
-                key,
-                token: claimed.token,
-                attempt: claimed.attempt,
-                confirmed_ttl,
-                degraded: answer.degraded,
-            }),
-            Outcome::Done(done) => Err(Verdict::Duplicate { replay: replay(route, &done) }),
-            Outcome::InProgress { expires_at, .. } => {
-                Err(Verdict::InProgress { expires_in: expires_at.since(self.ledger.clock().now()) })
-            }
-            // A claim that brings no fingerprint comes to nothing else.
-            _ => Err(Verdict::Broken),
-        }
-    }
-}
-
-/// The request as its sender's profile sees it. What a body decodes to may be as large as a body.
-fn sent<'r>(route: &RouteSettings, received: &'r Received) -> provider::Request<'r> {
-    let target = received.head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    provider::Request::new(&received.head.headers, &received.body)
-        .at(&received.head.method, target)
-        .decoded_up_to(usize::try_from(route.max_body_bytes).unwrap_or(usize::MAX))
-}
-
-/// The app's answer again, on a route that asks for it and if it was kept; else what its sender takes for success, if that is
-/// not 200.
-fn replay(route: &RouteSettings, done: &Done) -> Option<http::Response<Bytes>> {
-    match route.duplicate_response {
-        DuplicateResponse::Plain => None,
-        DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),
-    }
-    .or_else(|| route.duplicate_answer.as_ref().map(answer::acknowledgement))
 }

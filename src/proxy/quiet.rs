@@ -1,7 +1,7 @@
 //! Keeps strangers from filling the log: of what anybody on the network can cause, some lines a minute are enough.
 //!
-//! Every route has its own count for each kind of line, so that neither hides another. What was left out is told with the
-//! next line; the metrics count all of it.
+//! Every route has its own count for each kind of line, so that neither hides another. What was left out is told with
+//! the next line; the metrics count all of it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,6 +24,8 @@ pub(super) enum Topic {
     Unread,
     /// An event that found no place; on a route without verification it may be a stranger's.
     Crowded,
+    /// A handshake that found no place, and that nobody has signed.
+    CrowdedHandshakes,
 }
 
 /// How much has been said of what.

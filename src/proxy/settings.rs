@@ -24,7 +24,8 @@ use super::signing::SigningKey;
 pub struct HooksSettings {
     /// The TCP addresses where senders arrive; never empty when there are routes.
     pub listen: Vec<SocketAddr>,
-    /// The address that providers know us by, for signatures over the URL; the verifiers of the routes have absorbed it.
+    /// The address that providers know us by, for signatures over the URL; the verifiers of the routes have absorbed
+    /// it.
     pub public_url: Option<PublicUrl>,
     /// Peers whose word on the sender's address counts.
     pub trusted_proxies: Vec<Network>,

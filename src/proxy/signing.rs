@@ -1,8 +1,8 @@
 //! Our own signature to the app, by the rules of Standard Webhooks.
 //!
-//! The sender's signature goes on to the app untouched; but its timestamp is of the sender's making, and an app that holds
-//! it against its own clock refuses what was delayed on the way. Ours is made anew for each attempt, so that any library
-//! for Standard Webhooks, as it comes, can check both origin and freshness.
+//! The sender's signature goes on to the app untouched; but its timestamp is of the sender's making, and an app that
+//! holds it against its own clock refuses what was delayed on the way. Ours is made anew for each attempt, so that any
+//! library for Standard Webhooks, as it comes, can check both origin and freshness.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};

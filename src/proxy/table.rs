@@ -1,4 +1,5 @@
-//! Which route a path belongs to: the exact one, else the longest prefix. Paths are compared as they arrived, byte by byte.
+//! Which route a path belongs to: the exact one, else the longest prefix. Paths are compared as they arrived, byte by
+//! byte.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,9 @@ use super::settings::{RoutePath, RouteSettings};
 /// Attempts of one route that may be under way at once, those that wait for another included. They go on without their
 /// senders, each with its body, for up to `max_duration`: an app that hangs would gather them without end.
 pub(super) const MAX_ATTEMPTS: usize = 1_000;
+/// Handshakes of one route that may be with the app at once and that nobody has signed. Anybody can send them, so they
+/// have places of their own, where they take none from events; and a sender asks now and then, one at a time.
+pub(super) const MAX_UNSIGNED_HANDSHAKES: usize = 32;
 
 /// The routes by path.
 #[derive(Debug)]
@@ -19,11 +23,20 @@ pub(super) struct Table {
     prefixes: Vec<(Box<str>, Route)>,
 }
 
-/// A route with the places for its attempts.
+/// A route with the places for what is under way there.
 #[derive(Debug)]
 struct Route {
     settings: Arc<RouteSettings>,
-    places: Arc<Semaphore>,
+    places: Places,
+}
+
+/// What may be under way on a route.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    /// One is taken for each attempt, and for each handshake that is signed.
+    pub(super) signed: Arc<Semaphore>,
+    /// One is taken for each handshake that is with the app and that nobody has signed.
+    pub(super) unsigned: Arc<Semaphore>,
 }
 
 /// What a path leads to.
@@ -41,22 +54,21 @@ pub(super) enum Found<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Match<'a> {
     pub(super) route: &'a Arc<RouteSettings>,
-    /// One is taken for each attempt.
-    pub(super) places: &'a Arc<Semaphore>,
+    /// What may be under way there.
+    pub(super) places: &'a Places,
     /// What follows the prefix; empty for an exact path.
     pub(super) suffix: &'a str,
 }
 
 impl Table {
-    /// A table of these routes. A route that a table before had under the same name keeps its places: what is under way there
-    /// counts as before.
+    /// A table of these routes. A route that a table before had under the same name keeps its places: what is under way
+    /// there counts as before.
     pub(super) fn new(routes: Vec<RouteSettings>, before: Option<&Self>) -> Self {
         let (mut exact, mut prefixes) = (HashMap::new(), Vec::new());
         for settings in routes {
             let path = settings.path.clone();
             let places = before.and_then(|table| table.places_of(&settings.name));
-            let places = places.unwrap_or_else(|| Arc::new(Semaphore::new(MAX_ATTEMPTS)));
-            let route = Route { settings: Arc::new(settings), places };
+            let route = Route { settings: Arc::new(settings), places: places.unwrap_or_default() };
             match path {
                 RoutePath::Exact(path) => drop(exact.insert(path, route)),
                 RoutePath::Prefix(path) => prefixes.push((path, route)),
@@ -74,8 +86,8 @@ impl Table {
         self.exact.values().chain(self.prefixes.iter().map(|(_, route)| route))
     }
 
-    fn places_of(&self, name: &str) -> Option<Arc<Semaphore>> {
-        self.all().filter(|route| &*route.settings.name == name).map(|route| Arc::clone(&route.places)).next()
+    fn places_of(&self, name: &str) -> Option<Places> {
+        self.all().find_map(|route| (&*route.settings.name == name).then(|| route.places.clone()))
     }
 
     pub(super) fn find<'a>(&'a self, path: &'a str) -> Found<'a> {
@@ -91,6 +103,13 @@ impl Table {
     }
 }
 
+impl Default for Places {
+    fn default() -> Self {
+        let of = |count| Arc::new(Semaphore::new(count));
+        Self { signed: of(MAX_ATTEMPTS), unsigned: of(MAX_UNSIGNED_HANDSHAKES) }
+    }
+}
+
 impl Route {
     fn matched<'a>(&'a self, suffix: &'a str) -> Match<'a> {
         Match { route: &self.settings, places: &self.places, suffix }
@@ -98,9 +117,9 @@ impl Route {
 }
 
 /// Whether a suffix could leave the part of the app that its prefix stands for. The app decodes it, perhaps before it
-/// takes it apart, so `..` counts in every spelling of one decoding, between whatever some server takes for a separator,
-/// and with parameters behind it (`..;x`), which some servers cut off. An app that decodes twice (`%252e`) is not covered:
-/// for any other app those are letters of a name.
+/// takes it apart, so `..` counts in every spelling of one decoding, between whatever some server takes for a
+/// separator, and with parameters behind it (`..;x`), which some servers cut off. An app that decodes twice (`%252e`)
+/// is not covered: for any other app those are letters of a name.
 fn climbs(suffix: &str) -> bool {
     let plain = suffix.to_ascii_lowercase().replace("%2e", ".").replace("%3b", ";");
     let plain = plain.replace("%2f", "/").replace("%5c", "\\");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 
 use super::handshake::Greeting;
 use crate::server::BodyError;
@@ -16,8 +16,11 @@ pub(super) enum Verdict {
     Unrouted,
     /// The path would leave the part of the app that its route stands for.
     Climbing,
-    /// The route takes POST alone.
-    Method,
+    /// The route does not take this method.
+    Method {
+        /// What it takes.
+        taken: Vec<Method>,
+    },
     /// The body could not be read.
     Body(BodyError),
     /// It is not shown to be the sender's.
@@ -74,7 +77,7 @@ impl Verdict {
             Self::Dangerous(status) | Self::Redirected(status) => Some(*status),
             Self::Unrouted
             | Self::Climbing
-            | Self::Method
+            | Self::Method { .. }
             | Self::Handshake(_)
             | Self::Body(_)
             | Self::Unverified
@@ -102,7 +105,7 @@ impl Verdict {
             Self::StoreDown => "degraded",
             Self::Answered(_) | Self::Dangerous(_) => "forwarded",
             Self::Climbing
-            | Self::Method
+            | Self::Method { .. }
             | Self::Body(_)
             | Self::NoId
             | Self::Redirected(_)

@@ -1,13 +1,14 @@
 //! What senders ask before they deliver: answered or passed on, never claimed.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use onced::metrics::ByRoute;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
-use crate::harness::{Answer, App, Event, Front, Reply, SECRET, hmac, now, route};
+use crate::harness::{Answer, App, Event, Front, Reply, SECRET, hmac, now, route, standard_digest};
 
 /// A request line, a host and no body.
 fn bare(method: &str, target: &str) -> Vec<u8> {
@@ -132,7 +133,9 @@ async fn ask_without_body(front: &Front, method: &str, target: &str) {
     let mut sender = front.sender().await;
     sender.send(bare(method, target)).await;
     let head = sender.head().await;
-    assert!(head.starts_with(b"HTTP/1.1 405 "), "{method} {target}: {}", String::from_utf8_lossy(&head));
+    let head = String::from_utf8_lossy(&head).to_lowercase();
+    let said = head.starts_with("http/1.1 405 ") && head.contains("\r\nallow: post, get\r\n");
+    assert!(said, "{method} {target}: {head}");
 }
 
 #[tokio::test]
@@ -280,6 +283,71 @@ async fn a_repeat_gets_what_its_sender_takes_for_success() {
     again.assert(204, "duplicate");
     assert!(again.body.is_empty());
     app.assert_quiet();
+}
+
+/// An app that trusts our signature alone refused a ping that we had verified.
+#[tokio::test]
+async fn a_handshake_that_is_verified_is_signed_anew_for_the_app_and_says_when_it_came() {
+    let mut app = App::start().await;
+    let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let ours = format!("sign_secret = {{ inline = \"{SECRET}\" }}");
+    let interactions = route("discord-interactions", &app, "").replace(SECRET, &hex::encode(key.public_key().as_ref()));
+    let front = Front::start(&format!("{interactions}{ours}\n{}", route("asana", &app, &ours))).await;
+    let ping = discord("discord-interactions", &key, r#"{"type":1}"#);
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let mut sender = front.sender().await;
+        sender.send(ping.head("Content-Length: 10\r\nExpect: 100-continue\r\n")).await;
+        sender.assert_continue().await;
+        let came = SystemTime::now();
+        while came.elapsed().unwrap() < Duration::from_millis(20) {
+            tokio::task::yield_now().await;
+        }
+        sender.send(&ping.body).await;
+        let seen = app.answers(Reply::ok()).await;
+        sender.answer().await.assert(200, "handshake");
+        assert!(humantime::parse_rfc3339(seen.header("onced-received-at").unwrap()).unwrap() <= came);
+        let id = seen.header("onced-delivery").unwrap();
+        let at = seen.header("webhook-timestamp").unwrap().parse().unwrap();
+        let signature = format!("v1,{}", standard_digest(id, at, &seen.body));
+        assert_eq!((seen.header("webhook-id"), seen.header("webhook-signature")), (Some(id), Some(&*signature)));
+        names.push(id.to_owned());
+    }
+    assert_ne!(names[0], names[1]);
+    // For what nobody has shown to be the sender's we do not vouch.
+    let contact = Event::bare("/hooks/asana", "{}").with("X-Hook-Secret", "b537207f20cbfa02357cf448134da559");
+    let mut sender = front.sent(&contact).await;
+    let seen = app.answers(Reply::ok()).await;
+    sender.answer().await.assert(200, "handshake");
+    assert_eq!((seen.header("webhook-id"), seen.header("webhook-signature")), (None, None));
+}
+
+/// What anybody can send took the places of what was signed, while the app was slow.
+#[tokio::test]
+async fn handshakes_of_strangers_do_not_crowd_out_events() {
+    const PLACES: usize = 32;
+    let mut app = App::start().await;
+    let front = Front::start(&route("whatsapp", &app, "on_missing_id = \"hash\"\nanswer_within = \"25s\"\n")).await;
+    let target = "/hooks/whatsapp?hub.mode=subscribe&hub.challenge=1&hub.verify_token=t";
+    let mut held = Vec::new();
+    for _ in 0..PLACES {
+        let mut sender = front.sender().await;
+        sender.send(bare("GET", target)).await;
+        held.push((sender, app.hit().await));
+    }
+    ask(&front, "GET", target).await.assert(503, "failed");
+    app.assert_quiet();
+    let mut event = front.sent(&Event::github("e-1", "{}").at("/hooks/whatsapp")).await;
+    assert_eq!(app.answers(Reply::ok()).await.attempt(), "1");
+    event.answer().await.assert(200, "forwarded");
+    for (mut sender, hit) in held {
+        hit.answer(Reply::ok());
+        sender.answer().await.assert(200, "handshake");
+    }
+    let mut sender = front.sender().await;
+    sender.send(bare("GET", target)).await;
+    app.answers(Reply::ok()).await;
+    sender.answer().await.assert(200, "handshake");
 }
 
 /// The secret comes with the first request, and nothing is learned from the wire: the app has to know.

@@ -305,6 +305,26 @@ async fn beyond_its_limits_nothing_is_kept_and_the_failure_is_answered_all_the_s
     }
 }
 
+/// A route that is closed while its store is down told the sender to try again, which this one never does: the event was
+/// neither kept nor counted nor in the log.
+#[tokio::test]
+async fn an_event_that_is_refused_for_want_of_its_store_is_told_of_as_lost_where_its_sender_does_not_come_again() {
+    let mut app = App::start().await;
+    let closed = "on_store_failure = \"closed\"\n";
+    let front = Front::start(&[route("github", &app, closed), route("stripe", &app, closed)].concat()).await;
+    let handled = Event::github("handled", "{}");
+    told(&front, &mut app, &handled, Some(Reply::ok())).await.assert(200, "forwarded");
+    lose_store(&front).await;
+    let lost =
+        |route: &str| front.sample(&format!("onced_events_not_kept_total{{route=\"{route}\",reason=\"io_error\"}}"));
+    front.post(&Event::github("e-1", "{}")).await.assert(503, "degraded");
+    assert_eq!((lost("github"), lost("stripe")), (1.0, 0.0));
+    front.post(&Event::stripe(now(), "{\"id\":\"evt_1\"}")).await.assert(503, "degraded");
+    front.post(&handled).await.assert(200, "duplicate");
+    assert_eq!((lost("github"), lost("stripe")), (1.0, 0.0), "that one comes again, and this is not lost");
+    app.assert_quiet();
+}
+
 #[tokio::test]
 async fn without_its_store_nothing_is_kept_and_the_failure_is_answered_all_the_same() {
     let mut app = App::start().await;

@@ -125,8 +125,8 @@ async fn connections_that_say_nothing_do_not_take_the_descriptors_that_events_ne
     let place = Place::with_route(SECRET, &route("github", &app, ""));
     let mut command = Command::new("prlimit");
     command.args(["--nofile=120:120", env!("CARGO_BIN_EXE_onced")]).env_clear().env("PATH", "/usr/bin:/bin");
-    if Command::new("prlimit").arg("--version").output().is_err() {
-        return; // a machine without it
+    if !crate::tools::has("prlimit") {
+        return;
     }
     let process = Process::start_in(&place.config, &mut command);
     let mut silent = Vec::new();

@@ -22,7 +22,7 @@ mod replies;
 mod targets;
 mod tls;
 #[path = "../binary/tools.rs"]
-#[allow(dead_code, reason = "it is the toolbox of the tests of the binary, and only the small disk is needed here")]
+#[allow(dead_code, reason = "it is the toolbox of the tests of the binary, and little of it is needed here")]
 mod tools;
 mod vectors;
 mod verifying;

@@ -23,6 +23,8 @@ async fn a_duplicate_gets_the_apps_answer_again_where_the_route_asks_for_it() {
             Some((200, Some("text/plain"), &long[..2048])),
         ),
         ("e-4", "201 Made", "Content-Type: text/plain\r\n", &long[..], None),
+        // Without the name of its coding it is noise.
+        ("e-5", "200 OK", "Content-Type: text/plain\r\nContent-Encoding: br\r\n", "\u{b}\u{1}\u{2}ok\u{3}", None),
     ];
     for (id, status, content_type, body, _) in &rows {
         let mut sender = front.sent(&Event::github(id, "{}")).await;
@@ -88,6 +90,26 @@ async fn each_attempt_carries_a_fresh_signature_of_ours_beside_the_senders() {
         let digest = standard_digest("route:github:e-1", at, &seen.body);
         assert_eq!(seen.header("webhook-signature"), Some(&*format!("v1,{digest}")));
         assert!(seen.header("x-hub-signature-256").is_some());
+    }
+}
+
+/// A stranger wrote a header that the sender's signature does not cover, and our signature vouched for it: an app that went
+/// by the signed id took a copy for another event.
+#[tokio::test]
+async fn the_id_that_we_sign_is_never_one_that_came_unsigned() {
+    let mut app = App::start().await;
+    let front = Front::github(&app, &format!("sign_secret = {{ inline = \"{SECRET}\" }}")).await;
+    let unnamed = Event::github("", "{}").without("X-GitHub-Delivery");
+    for (event, key) in [(Event::github("e-1", "{}"), Some("route:github:e-1")), (unnamed, None)] {
+        let mut sender = front.sent(&event.with("Idempotency-Key", "theirs")).await;
+        let seen = app.answers(Reply::ok()).await;
+        sender.answer().await.assert(200, "forwarded");
+        assert_eq!(seen.values("idempotency-key"), [b"theirs"]);
+        let id = key.or(seen.header("onced-delivery")).unwrap();
+        assert_eq!(seen.values("webhook-id"), [id.as_bytes()]);
+        let at = seen.header("webhook-timestamp").unwrap().parse().unwrap();
+        let digest = standard_digest(id, at, &seen.body);
+        assert_eq!(seen.header("webhook-signature"), Some(&*format!("v1,{digest}")));
     }
 }
 

@@ -127,7 +127,9 @@ impl RequestBody {
                 return Err(too_large);
             }
             self.seat.has_of_body(gathered.len_bytes() + piece.len() as u64);
+            let asked_at = Instant::now();
             share.grow(gathered.room_with(&piece, bounds), &self.seat).await.map_err(|_| BodyError::Crowded)?;
+            pace.leaves_out(asked_at.elapsed());
             gathered.push(piece, bounds);
             if !self.incoming.is_end_stream() {
                 share.goes_on(&self.seat);
@@ -184,6 +186,11 @@ impl Pace {
     fn start(limits: &BodyLimits) -> Self {
         let window = limits.whole;
         Self { window, window_end: Instant::now() + window, min_rate: limits.min_rate, got_before: 0 }
+    }
+
+    /// The body was not read for so long, which is no fault of its sender's.
+    fn leaves_out(&mut self, waited: Duration) {
+        self.window_end += waited;
     }
 
     /// Whether the window that has just ended brought its share; if so the next one begins.

@@ -204,3 +204,19 @@ impl Pace {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body that was not read for want of memory was then too slow for the window that had gone by.
+    #[tokio::test(start_paused = true)]
+    async fn a_window_ends_later_by_what_the_body_has_waited() {
+        let mut pace = Pace::start(&BodyLimits { whole: WINDOW, ..BodyLimits::up_to(1_000_000) });
+        for windows in 1..3 {
+            pace.leaves_out(WINDOW);
+            assert_eq!(pace.window_end - Instant::now(), 2 * windows * WINDOW, "window {windows}");
+            assert!(pace.kept(u64::from(windows) * 1024 * WINDOW.as_secs()));
+        }
+    }
+}

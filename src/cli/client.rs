@@ -1,6 +1,7 @@
 //! Asking a running daemon.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -71,10 +72,13 @@ impl ClientArgs {
         request.body(body.into()).map_err(|error| failed(&error.to_string(), Exit::Usage))
     }
 
-    fn endpoint(&self) -> Endpoint {
+    /// Where the daemon is asked.
+    pub(super) fn endpoint(&self) -> Endpoint {
         match &self.api {
             Some(api) => match api.strip_prefix("http://") {
                 Some(address) => Endpoint::Tcp(address.trim_end_matches('/').to_owned()),
+                // An address is no path, and few people name a socket like one.
+                None if api.parse::<SocketAddr>().is_ok() => Endpoint::Tcp(api.clone()),
                 None => Endpoint::Unix(api.into()),
             },
             None => {

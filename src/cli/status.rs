@@ -39,9 +39,9 @@ pub(super) fn status(args: &StatusArgs) -> Exit {
     match ready.json["reasons"].as_array() {
         Some(reasons) if !reasons.is_empty() => {
             let reasons: Vec<_> = reasons.iter().filter_map(Value::as_str).collect();
-            say(&format!("not well: {}", reasons.join(", ")));
+            say(&format!("not well, at {}: {}", args.client.endpoint(), reasons.join(", ")));
         }
-        Some(_) => say("well: ready"),
+        Some(_) => say(&format!("well: ready, at {}", args.client.endpoint())),
         None => say(&format!("unclear: {}", ready.text)),
     }
     for warning in ready.json["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use super::faults::Reported;
 use crate::provider::Profiles;
 
 /// What surrounds a config: variables, known providers, and what the command line allows. Passed in, never read from
@@ -12,13 +13,20 @@ use crate::provider::Profiles;
 pub struct Environment {
     variables: HashMap<OsString, OsString>,
     profiles: Profiles,
+    /// Providers of the config whose tables have faults, with the reports.
+    faulty_providers: Vec<(String, Reported)>,
     allow_inline_secrets: bool,
 }
 
 impl Environment {
     /// An environment of these variables, with the built-in providers, in which no secret may be inline.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self { variables: variables.into_iter().collect(), profiles: Profiles::built_in(), allow_inline_secrets: false }
+        Self {
+            variables: variables.into_iter().collect(),
+            profiles: Profiles::built_in(),
+            faulty_providers: Vec::new(),
+            allow_inline_secrets: false,
+        }
     }
 
     /// Puts these providers in the place of the built-in ones.
@@ -26,6 +34,16 @@ impl Environment {
     pub fn with_profiles(mut self, profiles: Profiles) -> Self {
         self.profiles = profiles;
         self
+    }
+
+    pub(super) fn with_faulty_providers(mut self, faulty: Vec<(String, Reported)>) -> Self {
+        self.faulty_providers = faulty;
+        self
+    }
+
+    /// The report of a provider of the config that cannot be read.
+    pub(super) fn faulty_provider(&self, name: &str) -> Option<Reported> {
+        self.faulty_providers.iter().find(|(faulty, _)| faulty == name).map(|(_, reported)| *reported)
     }
 
     /// Takes secrets that stand in the config itself.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::api::{ApiSettings, Scope};
 use crate::ledger::{NamespaceSettings, OnStoreFailure};
+use crate::provider::{Tolerance, Verifier};
 use crate::proxy::{HooksSettings, OnMissingId, RouteSettings};
 use crate::quantity::{format_bytes, format_duration};
 use crate::store::{StoreSettings, SyncMode};
@@ -32,7 +33,7 @@ pub fn explain(config: &Config) -> Vec<String> {
 }
 
 /// Where its events come from and go to, then its limits, each with its cause.
-fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 7] {
+fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 8] {
     let name = &route.name;
     let sender = match (&route.sender.verifier, &route.sender.provider) {
         (Some(_), Some(provider)) => provider.to_string(),
@@ -45,12 +46,21 @@ fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 7] {
     [
         format!("route {name}: {}, mode sync, {sender}, forward_to {}", route.path, route.forward_to.uri()),
         format!("route {name}: event_id {}", event_id(route)),
+        format!("route {name}: tolerance {}", tolerance(route)),
         length("processing_ttl", route.processing_ttl.as_duration(), &causes.processing_ttl),
         length("confirmed_ttl", route.confirmed_ttl.as_duration(), &causes.confirmed_ttl),
         length("answer_within", route.answer_within, &causes.answer_within),
         format!("route {name}: max_body {} ({})", format_bytes(route.max_body_bytes), causes.max_body),
         format!("route {name}: on_store_failure {} ({})", failure(route.on_store_failure), causes.on_store_failure),
     ]
+}
+
+/// How old or how far ahead the sender's timestamp may be.
+fn tolerance(route: &RouteSettings) -> String {
+    match route.sender.verifier.as_ref().map(Verifier::tolerance) {
+        Some(Tolerance::Seconds(seconds)) => format_duration(Duration::from_secs(seconds)),
+        Some(Tolerance::Off) | None => "off; no timestamp is held against the clock".to_owned(),
+    }
 }
 
 /// Where its ids are, and what happens without one.

@@ -54,6 +54,7 @@ use crate::server::ShutdownSettings;
 use crate::store::StoreSettings;
 
 use faults::{Faults, Reported};
+use provider::Providers;
 use route::Routes;
 use section::Section;
 use unique::Unique;
@@ -135,7 +136,7 @@ fn with_root<T>(
 /// When the file cannot be read, is no TOML, or has faults in its providers.
 pub fn providers(path: &Path, environment: &Environment) -> Result<Profiles, ConfigFaults> {
     let text = read_bounded(path).map_err(|error| ConfigFaults::unreadable(path, error))?;
-    with_root(&text, path, |mut root| provider::read(root.named("provider"), environment.profiles()))
+    with_root(&text, path, |mut root| Providers::read(root.named("provider"), environment.profiles())?.all())
 }
 
 /// What holds without any file.
@@ -162,9 +163,8 @@ fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, 
     let api = root.section("api");
     let api = api.and_then(|section| api::read(section, environment, store_dir, &mut addresses));
     let namespaces = namespaces::read(root.section("defaults"), root.named("namespace"));
-    let providers = provider::read(root.named("provider"), environment.profiles());
-    // A route that names a faulty one is judged as if there were none; it says so, and so does the fault.
-    let around = environment.clone().with_profiles(providers.as_ref().unwrap_or(environment.profiles()).clone());
+    let providers = Providers::read(root.named("provider"), environment.profiles());
+    let around = providers.as_ref().map_or_else(|_| environment.clone(), |providers| providers.around(environment));
     let sections = root.tables("route");
     let has_routes = matches!(&sections, Ok(sections) if !sections.is_empty());
     let hooks = root.section("hooks");
@@ -184,7 +184,7 @@ fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, 
         hooks: hooks?,
         store: store?,
         ledger: namespaces.ledger,
-        providers: providers?,
+        providers: providers?.all()?,
         routes: routes.settings,
         shutdown: shutdown?,
         causes: Causes {

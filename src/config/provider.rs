@@ -9,19 +9,39 @@ use toml::de::Deserializer;
 
 use crate::provider::{Profile, Profiles};
 
+use super::Environment;
 use super::faults::Reported;
 use super::section::Section;
 
-/// The profiles that a config knows: `known`, and those of its tables.
-pub(super) fn read(named: Result<Vec<(&str, Section<'_>)>, Reported>, known: &Profiles) -> Result<Profiles, Reported> {
-    let mut profiles = known.clone();
-    let mut all = Ok(());
-    for (name, section) in named? {
-        let defined = profile(&section)
-            .and_then(|profile| profiles.define(name, profile).map_err(|error| section.fault_of_all(error.reason())));
-        all = all.and(defined);
+/// The profiles that a config knows.
+pub(super) struct Providers {
+    /// Those that were known before, and those of its tables that are sound.
+    sound: Profiles,
+    /// The tables that are not, each with its report: what names one has no fault of its own.
+    faulty: Vec<(String, Reported)>,
+}
+
+impl Providers {
+    /// Reads the tables, beside what is known already.
+    pub(super) fn read(named: Result<Vec<(&str, Section<'_>)>, Reported>, known: &Profiles) -> Result<Self, Reported> {
+        let (mut sound, mut faulty) = (known.clone(), Vec::new());
+        for (name, section) in named? {
+            let defined = profile(&section)
+                .and_then(|profile| sound.define(name, profile).map_err(|error| section.fault_of_all(error.reason())));
+            faulty.extend(defined.err().map(|reported| (name.to_owned(), reported)));
+        }
+        Ok(Self { sound, faulty })
     }
-    all.map(|()| profiles)
+
+    /// What routes may name, with the reports of what they may not.
+    pub(super) fn around(&self, environment: &Environment) -> Environment {
+        environment.clone().with_profiles(self.sound.clone()).with_faulty_providers(self.faulty.clone())
+    }
+
+    /// All of them, if all are sound.
+    pub(super) fn all(self) -> Result<Profiles, Reported> {
+        self.faulty.first().map_or(Ok(self.sound), |(_, reported)| Err(*reported))
+    }
 }
 
 fn profile(section: &Section<'_>) -> Result<Profile, Reported> {

@@ -8,6 +8,10 @@ use http::StatusCode;
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
 
+/// No sender waits longer for an answer: what is above is a slip of the pen.
+const MAX_TIMEOUT_SECONDS: u64 = 3_600;
+/// Clocks that are further apart are no clocks; a sender that resends old stamps does not restamp.
+const MAX_TOLERANCE_SECONDS: u64 = 86_400;
 /// The longest automatic window: with the quarter that is added to it, it still fits into the 90 days for which a
 /// finished key may be remembered at most.
 const MAX_AUTOMATIC_WINDOW_SECONDS: u64 = 72 * 86_400;
@@ -135,6 +139,12 @@ pub enum ProfileFault {
     /// The sender would not wait at all.
     #[error("timeout_seconds is 0")]
     NoTimeout,
+    /// Longer than any sender waits.
+    #[error("timeout_seconds is more than an hour")]
+    TimeoutTooLong,
+    /// No check at all, in the clothes of one.
+    #[error("tolerance_seconds is more than a day")]
+    ToleranceTooLong,
     /// A handshake that cannot be meant.
     #[error(transparent)]
     Handshake(#[from] HandshakeFault),
@@ -203,8 +213,14 @@ impl Profile {
             }
             Redelivery::Never | Redelivery::Unpublished | Redelivery::WithinSeconds(_) => {}
         }
-        if self.timeout_seconds == Some(0) {
-            faults.push(ProfileFault::NoTimeout);
+        match self.timeout_seconds {
+            Some(0) => faults.push(ProfileFault::NoTimeout),
+            Some(seconds) if seconds > MAX_TIMEOUT_SECONDS => faults.push(ProfileFault::TimeoutTooLong),
+            Some(_) | None => {}
+        }
+        let tolerated = self.signature.timestamp().and_then(|timestamp| timestamp.tolerance_seconds);
+        if tolerated.is_some_and(|seconds| seconds > MAX_TOLERANCE_SECONDS) {
+            faults.push(ProfileFault::ToleranceTooLong);
         }
         faults.extend(self.body_fault());
         faults.extend(self.acknowledgement_faults());

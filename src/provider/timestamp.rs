@@ -121,9 +121,9 @@ impl fmt::Display for Tolerance {
 impl Timestamp {
     /// The tolerance that holds where the operator has set none.
     pub fn default_tolerance(&self) -> Tolerance {
-        match self.tolerance_seconds {
-            Some(seconds) if self.restamped_on_retry => Tolerance::Seconds(seconds.max(MIN_DERIVED_TOLERANCE_SECONDS)),
-            Some(_) | None => Tolerance::Off,
+        match self.restamped_on_retry {
+            true => Tolerance::Seconds(self.tolerance_seconds.unwrap_or(0).max(MIN_DERIVED_TOLERANCE_SECONDS)),
+            false => Tolerance::Off,
         }
     }
 

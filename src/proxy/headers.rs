@@ -21,6 +21,8 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+/// What proxies say about where a request came from begins like this, `-for`, `-port`, `-user` and the rest.
+const X_FORWARDED: &str = "x-forwarded-";
 /// Whatever begins like this is ours to say.
 const OURS: &str = "onced-";
 
@@ -55,6 +57,8 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
         .iter()
         .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
         .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+        // It says whom the request is for, and no connection owns that.
+        .filter(|name| *name != HOST)
         .collect();
     for name in named {
         headers.remove(name);
@@ -80,8 +84,8 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
 fn reads_as_ours(name: &HeaderName) -> bool {
     let folded = name.as_str().replace('_', "-");
     let spells = |header: HeaderName| folded != name.as_str() && folded == header.as_str();
-    folded.starts_with(OURS)
-        || [FORWARDED, X_REAL_IP, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO].into_iter().any(spells)
+    let told_by_proxies = folded != name.as_str() && folded.starts_with(X_FORWARDED);
+    folded.starts_with(OURS) || told_by_proxies || [FORWARDED, X_REAL_IP].into_iter().any(spells)
 }
 
 /// Turns a sender's headers into those for the app; what is ours to say is then added by whoever knows it.
@@ -98,7 +102,10 @@ pub(super) fn towards_app(headers: &mut HeaderMap, origin: &Origin) {
 /// One fresh set of `X-Forwarded-*`: a trusted proxy's, with itself added, else our own.
 fn forwarded(headers: &mut HeaderMap, origin: &Origin) {
     if !origin.trusted {
-        for name in [FORWARDED, X_REAL_IP, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO] {
+        let claims =
+            |name: &&HeaderName| name.as_str().starts_with(X_FORWARDED) || [FORWARDED, X_REAL_IP].contains(name);
+        let claimed: Vec<HeaderName> = headers.keys().filter(claims).cloned().collect();
+        for name in claimed {
             headers.remove(name);
         }
     }
@@ -145,7 +152,7 @@ mod tests {
     fn what_belongs_to_one_connection_and_what_only_we_may_say_stays_here() {
         let mut headers = map(&[
             ("host", "hooks.example"),
-            ("connection", "close, X-Foo"),
+            ("connection", "close, X-Foo, Host"),
             ("connection", "x-bar"),
             ("x-foo", "1"),
             ("x-bar", "1"),
@@ -164,6 +171,8 @@ mod tests {
             ("x-real-ip", "1.2.3.4"),
             ("x-forwarded-for", "1.2.3.4"),
             ("x-forwarded-proto", "https"),
+            ("x-forwarded-user", "admin"),
+            ("x_forwarded_user", "admin"),
             ("x-hub-signature-256", "sha256=00"),
             ("x-kept", "a"),
             ("x-kept", "b"),

@@ -55,7 +55,7 @@ pub(super) fn check(head: &Parts, has_fragment: bool) -> Result<(), Refusal> {
 }
 
 /// True without a Transfer-Encoding, or with exactly one that says exactly `chunked`.
-fn is_chunked_alone(headers: &HeaderMap) -> bool {
+pub(super) fn is_chunked_alone(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     let Some(coding) = codings.next() else { return true };
     coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") && codings.next().is_none()

@@ -16,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
+use super::framing::is_chunked_alone;
 use super::gathered::{Bounds, Gathered};
 
 /// The largest reply head taken, as large as the largest request head.
@@ -37,6 +38,9 @@ pub enum Lost {
     /// A `101 Switching Protocols` to a request that asked for none.
     #[error("the reply switches to a protocol that nobody asked for")]
     UnaskedUpgrade,
+    /// A transfer coding besides `chunked`, of which the reply's end cannot be told from a broken connection.
+    #[error("the reply has a transfer coding that is not taken")]
+    TransferCoding,
     /// Anything else that broke the connection, a reset above all.
     #[error("the connection broke")]
     Broken(#[source] hyper::Error),
@@ -94,6 +98,8 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Link<I> {
         let reply = self.wire.drive(self.sender.try_send_request(request));
         match timeout_at(deadline, reply).await {
             Ok(Ok(reply)) if reply.status() == StatusCode::SWITCHING_PROTOCOLS => Err(lost(Lost::UnaskedUpgrade)),
+            // hyper would hand its bytes on as if they were the body.
+            Ok(Ok(reply)) if !is_chunked_alone(reply.headers()) => Err(lost(Lost::TransferCoding)),
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(mut error)) => Err(match error.take_message() {
                 Some(request) => Failure::Untaken(Box::new(request)),

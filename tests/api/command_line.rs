@@ -293,7 +293,7 @@ async fn status_says_that_a_daemon_is_well() {
     let home = house.start().await;
     let said = run(&home, &["status"]).await;
     assert_eq!(said.exit, 0, "{said:?}");
-    assert!(said.out.starts_with("well: ready\n"), "{said:?}");
+    assert!(said.out.starts_with("well: ready, at "), "{said:?}");
     assert!(said.out.contains(env!("CARGO_PKG_VERSION")), "{said:?}");
     let json = run(&home, &["status", "--json"]).await;
     assert_eq!((json.exit, json.json()), (0, json!({ "ready": true, "reasons": [] })));
@@ -349,7 +349,7 @@ async fn status_of_a_daemon_that_is_not_ready_is_a_failure_with_its_reasons() {
     let url = impostor(answer).await;
     let said = run_in(Path::new("/"), &[("ONCED_API", &url)], &["status"]).await;
     assert_eq!(said.exit, 1, "{said:?}");
-    assert!(said.out.starts_with("not well: stopping, store: disk_full\n"), "{said:?}");
+    assert!(said.out.starts_with("not well, at ") && said.out.contains(": stopping, store: disk_full\n"), "{said:?}");
     let json = run_in(Path::new("/"), &[("ONCED_API", &url)], &["status", "--json"]).await;
     assert_eq!((json.exit, json.out.trim()), (1, body));
 }

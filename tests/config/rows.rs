@@ -53,6 +53,12 @@ pub(super) const ALONE: &[(&str, &str)] = &[
         "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\ntimeout_seconds = -1",
         "5: provider.mine: invalid value",
     ),
+    // The daemon panicked at every event of a sender that waits for ever.
+    (
+        "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\ntimeout_seconds = 9_223_372_036_854_775_807\n\
+         retry.automatic = \"never\"\nretry.manual = \"never\"",
+        "1: provider.mine: timeout_seconds is more than an hour",
+    ),
     (
         "[provider.mine]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\nevent_id.source = { pointer = \"id\" }",
         "5: provider.mine: \"id\" is not a JSON pointer",
@@ -70,6 +76,12 @@ pub(super) const ALONE: &[(&str, &str)] = &[
         "[provider.\"My Own\"]\ntitle = \"M\"\nsignature = \"none\"\nsigns_body = false\nretry.automatic = \"never\"\n\
          retry.manual = \"never\"",
         "1: provider.\"My Own\": must be named with 1 to 64 of a-z, 0-9 and -",
+    ),
+    // A route is not blamed for a provider that is there and has a fault.
+    (
+        "[provider.mine]\ntitle = \"M\"\n[[route]]\nname = \"a\"\npath = \"/a\"\nprovider = \"mine\"\n\
+         secrets = [{ env = \"S\" }]\nforward_to = \"http://a\"",
+        "1: provider.mine: missing field `signature`",
     ),
     // [api] and [hooks].
     ("[api]\nlisten = 8601", "2: api.listen: must be a text in quotes, not a number without quotes"),

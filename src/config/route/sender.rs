@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use std::convert::Infallible;
+
 use crate::provider::{
     EventIdSource, MAX_SECRETS, Profile, Secret, SecretFault, Signature, Terms, Tolerance, Verifier, VerifierError,
 };
@@ -29,12 +31,17 @@ pub(super) struct Sender {
 }
 
 pub(super) fn provider<'p>(section: &mut Section<'_>, environment: &'p Environment) -> Read<Provider<'p>> {
-    let profiles = || environment.profiles().iter();
-    section.parse("provider", |text| {
-        let named = profiles().find(|(name, _)| *name == text);
-        let named = named.map(|(name, profile)| Provider { name, profile });
-        named.ok_or("is not a known provider; 'onced providers' lists those that are")
-    })
+    let Some(text) = section.parse("provider", Ok::<_, Infallible>)? else {
+        return Ok(None);
+    };
+    // It has been reported in its own table, and is no fault of the route.
+    if let Some(reported) = environment.faulty_provider(text) {
+        return Err(reported);
+    }
+    match environment.profiles().iter().find(|(name, _)| *name == text) {
+        Some((name, profile)) => Ok(Some(Provider { name, profile })),
+        None => Err(section.fault("provider", "is not a known provider; 'onced providers' lists those that are")),
+    }
 }
 
 /// The keys as they were read, before anything is made of them.

@@ -97,7 +97,8 @@ fn a_derived_tolerance_is_at_least_five_minutes_and_needs_fresh_stamps() {
         (Some(300), true, Tolerance::Seconds(300)),
         (Some(600), true, Tolerance::Seconds(600)),
         (Some(300), false, Tolerance::Off),
-        (None, true, Tolerance::Off),
+        (None, true, Tolerance::Seconds(300)),
+        (None, false, Tolerance::Off),
     ];
     for (published, restamped, expected) in rows {
         assert_eq!(timestamp(published, restamped).default_tolerance(), expected, "{published:?} {restamped}");

@@ -42,7 +42,7 @@ fn the_list_has_a_line_for_each_and_marks_ids_that_are_not_signed() {
 }
 
 /// What a description must say, in its own words.
-const SAID: [(&str, &[&str]); 10] = [
+const SAID: [(&str, &[&str]); 13] = [
     (
         "github",
         &[
@@ -53,6 +53,7 @@ const SAID: [(&str, &[&str]); 10] = [
             "automatic: never",
             "asked for by a person: within 3d",
             "time-out: 10s",
+            "failures are kept as dead letters: the sender never tries again by itself",
             "largest body: 25MiB",
             "confirmed_ttl 90h (5/4 of the 3d of manual redelivery at GitHub)",
             "answer_within 8s (4/5 of the 10s that GitHub waits)",
@@ -60,7 +61,26 @@ const SAID: [(&str, &[&str]); 10] = [
             "sources https://docs.github.com/",
         ],
     ),
-    ("stripe", &["It is signed.", "any entry v1 of its list", "tolerance 300s", "time-out: is not published"]),
+    (
+        "aws-sns",
+        &[
+            "parameters = { topic_arn = \"…\" }",
+            "TopicArn=topic_arn",
+            "failures are kept as dead letters: the sender's retries are over within the hour",
+        ],
+    ),
+    ("jira-cloud", &["failures are kept as dead letters: the sender may end its retries early"]),
+    ("sentry", &["failures are kept as dead letters: the sender does not say for how long it tries again"]),
+    (
+        "stripe",
+        &[
+            "failures are left to the sender's retries, and not kept",
+            "It is signed.",
+            "any entry v1 of its list",
+            "tolerance 300s",
+            "time-out: is not published",
+        ],
+    ),
     (
         "slack",
         &["POST url_verification where JSON /type is \"url_verification\": answered with the text of JSON /challenge"],
@@ -114,6 +134,7 @@ fn json_says_the_same_to_programs() {
     assert_eq!(github["event_id"]["stable"], "yes");
     assert_eq!(github["retry"]["manual_seconds"], 259_200);
     assert_eq!(github["retry"]["automatic"], "never");
+    assert_eq!(github["retry"]["reliable"], false);
     assert_eq!(github["lifetimes"]["answer_within"]["length"], "8s");
     assert_eq!(github["grounds"]["signature"], "docs");
     assert_eq!(github["signature"]["covers_body"], true);

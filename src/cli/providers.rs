@@ -129,6 +129,7 @@ fn windows(profile: &Profile) -> Vec<String> {
         format!("automatic: {}", profile.retry.automatic),
         format!("asked for by a person: {}", profile.retry.manual),
         format!("time-out: {timeout}"),
+        profile.failures(),
     ];
     lines.extend(profile.max_body_bytes.map(|bytes| format!("largest body: {}", format_bytes(bytes))));
     lines
@@ -224,6 +225,8 @@ fn as_json(name: &str, profile: &Profile) -> Value {
             "automatic_seconds": profile.retry.automatic.window().map(|window| window.as_secs()),
             "manual": profile.retry.manual.to_string(),
             "manual_seconds": profile.retry.manual.window().map(|window| window.as_secs()),
+            "reliable": profile.retries_automatically(),
+            "failures": profile.failures(),
         },
         "timeout_seconds": profile.timeout_seconds,
         "max_body_bytes": profile.max_body_bytes,

@@ -136,7 +136,9 @@ fn any(
         match line {
             Ok(presented) => {
                 all.digests.extend(presented.digests);
-                if presented.stamp.is_some() && all.stamp.replace(presented.stamp.unwrap_or_default()).is_some() {
+                if let Some(stamp) = presented.stamp
+                    && all.stamp.replace(stamp).is_some()
+                {
                     return Err(Rejection::RepeatedTimestamp);
                 }
             }

@@ -1,7 +1,7 @@
 //! The check of every scheme over a described string: which of our keys made one of the presented signatures.
 
 use super::keys::Key;
-use super::pieces::{Piece, Source, text};
+use super::pieces::{SignedBytes, Source, text};
 use super::pointer::{Reached, elements};
 use super::timestamp::Stamped;
 use super::{
@@ -35,8 +35,25 @@ pub(super) struct Proof<'v> {
     /// Which of the secrets that is.
     pub(super) index: usize,
     pub(super) stamp: Option<UnixSeconds>,
-    /// The moment from which on it counts no longer.
+    /// For how long it counts.
+    pub(super) validity: Validity,
+}
+
+/// The moments between which a proof counts, for senders that name them.
+#[derive(Default)]
+pub(super) struct Validity {
+    pub(super) begins: Option<UnixSeconds>,
     pub(super) ends: Option<UnixSeconds>,
+}
+
+impl Validity {
+    /// How far `now` is outside, beyond the leeway: positive behind the end, negative before the beginning.
+    pub(super) fn outside(&self, now: UnixSeconds, leeway_seconds: u64) -> Option<i64> {
+        let beyond = |skew: &i64| skew.unsigned_abs() > leeway_seconds;
+        let over = self.ends.map(|ends| now.skew_seconds(ends)).filter(|skew| *skew > 0 && beyond(skew));
+        let early = self.begins.map(|begins| now.skew_seconds(begins)).filter(|skew| *skew < 0 && beyond(skew));
+        over.or(early)
+    }
 }
 
 impl DescribedVerifier {
@@ -92,13 +109,11 @@ impl DescribedVerifier {
         self.check_body_hash(request)?;
         let source = Source { request, element, stamp, stamp_header, parameters: &self.parameters };
         let pieces = source.pieces(&self.message.signed_string)?;
-        let made = |key: &Key| {
-            let made_with = |url: &String| key.made_any(&filled(&pieces, url, key), &presented.digests, rsa);
-            self.public_urls.iter().any(made_with)
-        };
+        let messages: Vec<_> = self.public_urls.iter().map(|url| SignedBytes::new(&pieces, url)).collect();
+        let made = |key: &Key| messages.iter().any(|message| key.made_any(message, &presented.digests, rsa));
         let found = self.keys.iter().enumerate().find(|(_, key)| made(key));
         let (index, key) = found.ok_or(Rejection::NoMatch)?;
-        Ok(Proof { secret: &key.label, index, stamp: at, ends: None })
+        Ok(Proof { secret: &key.label, index, stamp: at, validity: Validity::default() })
     }
 
     /// The timestamp as sent and as a number; nothing for senders that have none.
@@ -133,14 +148,4 @@ impl DescribedVerifier {
             Some(_) | None => Err(Rejection::OtherBody),
         }
     }
-}
-
-/// The pieces with a spelling of our URL, and with the secret where the scheme has it among them.
-fn filled<'p>(pieces: &'p [Piece<'_>], public_url: &'p str, key: &'p Key) -> Vec<&'p [u8]> {
-    let bytes = |piece: &'p Piece<'_>| match piece {
-        Piece::Bytes(bytes) => bytes.as_ref(),
-        Piece::PublicUrl => public_url.as_bytes(),
-        Piece::Secret => key.secret(),
-    };
-    pieces.iter().map(bytes).collect()
 }

@@ -48,6 +48,14 @@ impl Profile {
         remarks
     }
 
+    /// What becomes of failed events where the route does not say, and why.
+    pub fn failures(&self) -> String {
+        match self.retry.unreliable_because() {
+            Some(reason) => format!("failures are kept as dead letters: {reason}"),
+            None => "failures are left to the sender's retries, and not kept".to_owned(),
+        }
+    }
+
     /// What a route of this sender needs beside `provider`, `path` and `forward_to`.
     pub fn needs(&self) -> Vec<String> {
         let mut needs = Vec::new();

@@ -1,15 +1,15 @@
 //! The secrets of a route in the form that its scheme checks with.
 
 use super::hmac::Mac;
+use super::pieces::SignedBytes;
 use super::public_key::PublicKey;
 use super::{Algorithm, RsaAlgorithm, Secret, SecretError, SecretFault, hash};
-use std::borrow::Cow;
 use std::fmt;
 use subtle::{Choice, ConstantTimeEq as _};
 
-/// Signatures that are tried on a public key. Every one costs a hash of the whole body, which a stranger may order by
-/// listing nonsense; a rotation has two.
-const MAX_PUBLIC_KEY_CANDIDATES: usize = 4;
+/// Signatures that are tried on a public key. Every one costs a hash of the whole body for each key, which a stranger may
+/// order by listing nonsense; a rotation has two.
+const MAX_PUBLIC_KEY_CANDIDATES: usize = 2;
 
 /// A secret, ready for use.
 #[derive(Clone)]
@@ -43,22 +43,16 @@ impl Key {
         secrets.iter().map(key).collect()
     }
 
-    /// The secret as a piece of the message, in the one scheme where it is.
-    pub(super) fn secret(&self) -> &[u8] {
-        match &self.check {
-            Check::Hash { secret, .. } => secret.as_bytes(),
-            Check::Mac(_) | Check::Public(_) => &[],
-        }
-    }
-
     /// Whether one of the candidates is the signature of the message. `rsa` is the hash function of an RSA signature.
-    pub(super) fn made_any(&self, message: &[&[u8]], candidates: &[Vec<u8>], rsa: RsaAlgorithm) -> bool {
+    pub(super) fn made_any(&self, message: &SignedBytes<'_>, candidates: &[Vec<u8>], rsa: RsaAlgorithm) -> bool {
         match &self.check {
-            Check::Mac(mac) => equals_any(&mac.digest(message), candidates),
-            Check::Hash { algorithm, .. } => equals_any(&hash::digest(*algorithm, message), candidates),
+            Check::Mac(mac) => equals_any(&mac.digest(&message.pieces(&[])), candidates),
+            Check::Hash { algorithm, secret } => {
+                equals_any(&hash::digest(*algorithm, &message.pieces(secret.as_bytes())), candidates)
+            }
             Check::Public(key) => {
-                let message = whole(message);
-                candidates.iter().take(MAX_PUBLIC_KEY_CANDIDATES).any(|one| key.verifies(&message, one, rsa))
+                let message = message.whole();
+                candidates.iter().take(MAX_PUBLIC_KEY_CANDIDATES).any(|one| key.verifies(message, one, rsa))
             }
         }
     }
@@ -69,14 +63,6 @@ impl Key {
             Check::Mac(_) | Check::Hash { .. } => false,
             Check::Public(_) => candidates > MAX_PUBLIC_KEY_CANDIDATES,
         }
-    }
-}
-
-/// The message in one piece, as public-key schemes want it.
-fn whole<'m>(message: &[&'m [u8]]) -> Cow<'m, [u8]> {
-    match message {
-        [only] => Cow::Borrowed(only),
-        pieces => Cow::Owned(pieces.concat()),
     }
 }
 

@@ -7,18 +7,56 @@ use super::{Header, Place, Pointer, Rejection, Request, SignedString};
 use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// Headers that a sender may list as signed: more than a request may have is no list.
 const MAX_LISTED_HEADERS: usize = 128;
 
-/// A piece of what is signed. Two of them are not of the request, and are filled in for each key and each spelling of our
-/// URL that is tried.
+/// A piece of what is signed. Two of them are not of the request, and are filled in where [`SignedBytes`] are made of them
+/// and where a key is tried.
 pub(super) enum Piece<'r> {
     Bytes(Cow<'r, [u8]>),
     /// The URL that the sender knows us by, without the target.
     PublicUrl,
     Secret,
+}
+
+/// The signed bytes under one spelling of our URL. Only the secret is left open, for the one scheme where it is a piece.
+pub(super) struct SignedBytes<'m> {
+    /// `None` is the secret.
+    pieces: Vec<Option<&'m [u8]>>,
+    /// Made when a key asks for it, and once for all keys: it is a copy of the body.
+    whole: OnceCell<Cow<'m, [u8]>>,
+}
+
+impl<'m> SignedBytes<'m> {
+    pub(super) fn new(pieces: &'m [Piece<'_>], public_url: &'m str) -> Self {
+        let bytes = |piece: &'m Piece<'_>| match piece {
+            Piece::Bytes(bytes) => Some(bytes.as_ref()),
+            Piece::PublicUrl => Some(public_url.as_bytes()),
+            Piece::Secret => None,
+        };
+        Self { pieces: pieces.iter().map(bytes).collect(), whole: OnceCell::new() }
+    }
+
+    /// Bytes that stand in one piece already.
+    pub(super) fn of(bytes: &'m [u8]) -> Self {
+        Self { pieces: vec![Some(bytes)], whole: OnceCell::new() }
+    }
+
+    /// The pieces with the secret, which is none where the scheme has it not among them.
+    pub(super) fn pieces<'p>(&'p self, secret: &'p [u8]) -> Vec<&'p [u8]> {
+        self.pieces.iter().map(|piece| piece.unwrap_or(secret)).collect()
+    }
+
+    /// All in one piece, as public-key schemes want it; the secret is never among them.
+    pub(super) fn whole(&self) -> &[u8] {
+        self.whole.get_or_init(|| match self.pieces.as_slice() {
+            [Some(only)] => Cow::Borrowed(only),
+            pieces => Cow::Owned(pieces.iter().flatten().copied().collect::<Vec<_>>().concat()),
+        })
+    }
 }
 
 /// What the pieces are taken from.
@@ -79,13 +117,22 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// `Key\nValue\n` for each key.
+    /// `Key\nValue\n` for each key. Only the first value may have lines of its own, else the same bytes could be divided in
+    /// two ways: a stranger's message that ends in made-up lines would pass for another message with those keys, and the
+    /// keys that were signed behind it for a part of the last value.
     fn lines(&'r self, lines: &[Line]) -> Result<Vec<u8>, Rejection> {
         let mut text = Vec::new();
-        for line in lines {
-            if let Some(value) = self.at(&line.pointer, line.optional)? {
-                text.extend([line.key.as_bytes(), b"\n", &value, b"\n"].concat());
+        for (nth, line) in lines.iter().enumerate() {
+            let Some(value) = self.at(&line.pointer, line.optional)? else { continue };
+            if nth > 0 && value.contains(&b'\n') {
+                return Err(Rejection::SeveralLines(Place::Pointer(line.pointer.clone())));
             }
+            if let Some(name) = &line.parameter
+                && *value != *self.parameter(name)?
+            {
+                return Err(Rejection::OtherThanParameter(Place::Pointer(line.pointer.clone()), name.clone()));
+            }
+            text.extend([line.key.as_bytes(), b"\n", &value, b"\n"].concat());
         }
         Ok(text)
     }

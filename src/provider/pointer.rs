@@ -51,6 +51,40 @@ pub(super) enum Reached<'b> {
     NotJson,
 }
 
+/// What a literal is. Whoever signs texts takes truth values for such, whoever looks for an id does not: so each says for
+/// itself what it makes of which kind.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Value<'b> {
+    Null,
+    /// `true` or `false`.
+    Truth,
+    /// As it stands, no digit rounded.
+    Number,
+    /// The characters of a string, with its escapes resolved.
+    Text(Cow<'b, [u8]>),
+    /// A string with half a surrogate pair, which is no text.
+    HalfText,
+    /// An array or an object.
+    Nested,
+}
+
+impl<'b> Value<'b> {
+    /// Reads a literal that [`Pointer::follow`] has found to be JSON.
+    pub(super) fn read(literal: &'b str) -> Self {
+        match literal.as_bytes() {
+            [b'"', characters @ .., b'"'] if !characters.contains(&b'\\') => Self::Text(Cow::Borrowed(characters)),
+            [b'"', ..] => match serde_json::from_str::<String>(literal) {
+                Ok(text) => Self::Text(Cow::Owned(text.into_bytes())),
+                Err(_) => Self::HalfText,
+            },
+            [b'[' | b'{', ..] => Self::Nested,
+            [b'n', ..] => Self::Null,
+            [b't' | b'f', ..] => Self::Truth,
+            _ => Self::Number,
+        }
+    }
+}
+
 impl Pointer {
     /// Follows the pointer. One byte order mark before the document is skipped. Bytes that are not UTF-8 matter only on
     /// the way itself: keys of the objects passed through, and the value found.
@@ -80,15 +114,11 @@ impl Pointer {
             Reached::Ambiguous => return Err(Unreadable::Repeated),
             Reached::NotJson => return Err(Unreadable::NotJson),
         };
-        match literal.as_bytes() {
-            b"null" => Ok(None),
-            [b'"', characters @ .., b'"'] if !characters.contains(&b'\\') => Ok(Some(Cow::Borrowed(characters))),
-            [b'"', ..] => match serde_json::from_str::<String>(literal) {
-                Ok(text) => Ok(Some(Cow::Owned(text.into_bytes()))),
-                Err(_) => Err(Unreadable::NotText),
-            },
-            [b'[' | b'{', ..] => Err(Unreadable::NotText),
-            plain => Ok(Some(Cow::Borrowed(plain))),
+        match Value::read(literal) {
+            Value::Null => Ok(None),
+            Value::Text(text) => Ok(Some(text)),
+            Value::Truth | Value::Number => Ok(Some(Cow::Borrowed(literal.as_bytes()))),
+            Value::HalfText | Value::Nested => Err(Unreadable::NotText),
         }
     }
 

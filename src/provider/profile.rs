@@ -177,13 +177,9 @@ impl Profile {
         self.event_id.as_ref().map(|facts| self.signature.covers(&facts.source))
     }
 
-    /// Whether the sender tries again by itself. Where it never does, a failed event must be kept here or it is lost; a
-    /// sender that does not say is taken for one that does not promise.
+    /// Whether the sender tries again by itself, for long enough to be relied on ([`Retry::unreliable_because`]).
     pub fn retries_automatically(&self) -> bool {
-        match self.retry.automatic {
-            Redelivery::Never | Redelivery::Unpublished | Redelivery::WithinSeconds(0) => false,
-            Redelivery::Unlimited | Redelivery::WithinSeconds(_) => true,
-        }
+        self.retry.unreliable_because().is_none()
     }
 
     /// Whether this answer makes the sender give up or switch the hook off.

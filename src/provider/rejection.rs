@@ -93,6 +93,12 @@ pub enum Rejection {
     /// A text of the route that is signed was not given.
     #[error("parameter {0} is not set")]
     MissingParameter(String),
+    /// A text that must be a parameter of the route is another: the event is another customer's of the same sender.
+    #[error("{0} is not the parameter {1} of the route")]
+    OtherThanParameter(Place, String),
+    /// A text that is signed as one line has several.
+    #[error("{0} has several lines")]
+    SeveralLines(Place),
     /// All is well formed, and no secret made any of the signatures.
     #[error("no secret made this signature")]
     NoMatch,

@@ -12,6 +12,35 @@ pub struct Retry {
     pub automatic: Redelivery,
     /// For how long a person can ask the sender to deliver it once more.
     pub manual: Redelivery,
+    /// `false` where the sender may end its retries before that, for reasons that cannot be seen from here.
+    #[serde(default = "assured")]
+    pub assured: bool,
+}
+
+fn assured() -> bool {
+    true
+}
+
+/// Retries that end sooner do not bring an event back: what makes an app fail, such as a deployment gone wrong, takes people
+/// longer than this to notice and to mend.
+const MIN_RELIABLE_WINDOW_SECONDS: u64 = 3_600;
+
+impl Retry {
+    /// Why the sender's own retries cannot be relied on, so that a failed event must be kept here or it may be lost; `None`
+    /// where they can be.
+    pub fn unreliable_because(&self) -> Option<&'static str> {
+        match self.automatic {
+            Redelivery::Never | Redelivery::WithinSeconds(0) => Some("the sender never tries again by itself"),
+            Redelivery::Unpublished => Some("the sender does not say for how long it tries again, if it does"),
+            Redelivery::WithinSeconds(span) if span < MIN_RELIABLE_WINDOW_SECONDS => {
+                Some("the sender's retries are over within the hour")
+            }
+            Redelivery::Unlimited | Redelivery::WithinSeconds(_) if !self.assured => {
+                Some("the sender may end its retries early")
+            }
+            Redelivery::Unlimited | Redelivery::WithinSeconds(_) => None,
+        }
+    }
 }
 
 /// A way of arriving again: `"never"`, `"unpublished"`, `"unlimited"` or `{ within_seconds = 259200 }`.

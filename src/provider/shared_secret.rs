@@ -2,7 +2,7 @@
 //!
 //! They prove that the sender knows the secret and nothing about the body: whoever sees one request can send any other.
 
-use super::described::Proof;
+use super::described::{Proof, Validity};
 use super::pieces::one;
 use super::{Encoding, Header, Rejection, Request, Secret, SecretError, SecretFault};
 use http::header::AUTHORIZATION;
@@ -69,7 +69,7 @@ impl SharedSecretVerifier {
         };
         let found = self.expected.iter().enumerate().find(|(_, expected)| expected.hash.ct_eq(&presented).into());
         let (index, Expected { label, .. }) = found.ok_or(Rejection::NoMatch)?;
-        Ok(Proof { secret: label, index, stamp: None, ends: None })
+        Ok(Proof { secret: label, index, stamp: None, validity: Validity::default() })
     }
 }
 

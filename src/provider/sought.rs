@@ -5,7 +5,7 @@
 //! needs a text, the same faults are rejections, and stand with the signature's code.
 
 use super::form::{Field, field};
-use super::pointer::Reached;
+use super::pointer::{Reached, Value};
 use super::{Header, Place, Pointer, Request};
 use std::borrow::Cow;
 
@@ -88,13 +88,11 @@ impl<'r> Sought<'r> {
             Reached::Ambiguous => return Self::Missing(MissingId::Ambiguous),
             Reached::NotJson => return Self::Missing(MissingId::NotJson),
         };
-        match literal.as_bytes().first() {
-            Some(b'"') => match serde_json::from_str::<String>(literal) {
-                Ok(text) => Self::text(Cow::Owned(text.into_bytes())),
-                Err(_) => Self::Missing(MissingId::NotText),
-            },
-            Some(b'-' | b'0'..=b'9') => Self::text(Cow::Borrowed(literal.as_bytes())),
-            _ => Self::Missing(MissingId::NotAnId),
+        match Value::read(literal) {
+            Value::Text(text) => Self::text(text),
+            Value::Number => Self::text(Cow::Borrowed(literal.as_bytes())),
+            Value::HalfText => Self::Missing(MissingId::NotText),
+            Value::Null | Value::Truth | Value::Nested => Self::Missing(MissingId::NotAnId),
         }
     }
 

@@ -14,6 +14,10 @@ use std::slice;
 /// rotation needs two, an endpoint shared by test and live mode four.
 pub const MAX_SECRETS: usize = 16;
 
+/// How long after its end, and before its beginning, a token still counts, whatever the tolerance: that one is about retries,
+/// which may carry the stamp of the first attempt, while this one is for clocks alone.
+const MAX_LEEWAY_SECONDS: u64 = 300;
+
 /// A profile's signature with its secrets decoded and its tolerance settled. Made at load, where it may fail; after that
 /// a request only has answers.
 #[derive(Debug, Clone)]
@@ -137,13 +141,16 @@ impl Verifier {
             Scheme::Jwt(jwt) => jwt.prove(request),
             Scheme::SharedSecret(shared) => shared.prove(request),
         };
-        let Proof { secret, index, stamp, ends } = match proof {
+        let Proof { secret, index, stamp, validity } = match proof {
             Ok(proof) => proof,
             Err(rejection) => return Verification::Rejected(rejection),
         };
-        let over = ends.map(|ends| now.skew_seconds(ends)).filter(|over| *over > 0 && !self.tolerance.admits(*over));
+        let leeway_seconds = match self.tolerance {
+            Tolerance::Off => MAX_LEEWAY_SECONDS,
+            Tolerance::Seconds(bound) => bound.min(MAX_LEEWAY_SECONDS),
+        };
         let skew = stamp.map(|stamp| now.skew_seconds(stamp));
-        match (skew.filter(|skew| !self.tolerance.admits(*skew)), over) {
+        match (skew.filter(|skew| !self.tolerance.admits(*skew)), validity.outside(now, leeway_seconds)) {
             (Some(skew_seconds), _) | (None, Some(skew_seconds)) => Verification::Stale { secret, skew_seconds },
             (None, None) => Verification::Verified { secret, index, skew_seconds: skew },
         }

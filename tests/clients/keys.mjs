@@ -104,6 +104,7 @@ export const keys = [
   {
     name: 'aws-sns',
     secret: amazonCertificate,
+    settings: 'parameters = { topic_arn = "arn:aws:sns:us-west-2:123456789012:MyTopic" }',
     headers: { 'Content-Type': 'text/plain; charset=UTF-8', 'x-amz-sns-message-type': 'Notification' },
     // Its signature is in the body; the placeholders give way to it and to the time.
     body: JSON.stringify({

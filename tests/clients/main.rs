@@ -3,7 +3,8 @@
 //!
 //! Where a package can only verify, the signature is made with node's own cryptography, and both judge the same bytes. The
 //! packages are for node and Python, pinned in `package-lock.json` and `requirements.txt` beside this file, and installed
-//! below `target`, once. Where that cannot be, the tests say so and go on without; where `CI=true` it is a failure.
+//! below `target`, once. Where a language is not there, the tests say so and go on without; where `CI=true` that is a failure.
+//! Packages that cannot be installed are one everywhere: else a registry that is down, or a pin that is wrong, would pass.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 

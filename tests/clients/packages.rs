@@ -57,10 +57,7 @@ impl Packages {
         if let Some(program) = family.missing() {
             return skipped(&format!("{program} is not installed"));
         }
-        match installed(family) {
-            Some(dir) => Some(Self::start(family, &dir)),
-            None => skipped(&format!("the packages for {} cannot be installed", family.name)),
-        }
+        Some(Self::start(family, &installed(family)))
     }
 
     fn start(family: &'static Family, dir: &Path) -> Self {
@@ -95,7 +92,7 @@ impl Packages {
 }
 
 /// A directory with the family's scripts and packages, which are installed where they are not yet.
-fn installed(family: &Family) -> Option<PathBuf> {
+fn installed(family: &Family) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
     let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients");
     let dir = all.join(family.name);
@@ -107,19 +104,17 @@ fn installed(family: &Family) -> Option<PathBuf> {
     let pins = family.pins.iter().map(|name| fs::read_to_string(from.join(name)).unwrap()).collect::<String>();
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {
         copy(&from, &dir, family.scripts);
-        return Some(dir);
+        return dir;
     }
     fs::remove_dir_all(&dir).unwrap();
     fs::create_dir(&dir).unwrap();
     copy(&from, &dir, family.pins);
     copy(&from, &dir, family.scripts);
     let install = family.command(family.install, &dir).stdout(Stdio::null()).status().unwrap();
-    if !install.success() {
-        return None;
-    }
+    assert!(install.success(), "the packages for {} cannot be installed: {install}", family.name);
     // Last, and gone with the directory: an install that was cut short is begun anew.
     fs::write(stamp, pins).unwrap();
-    Some(dir)
+    dir
 }
 
 fn copy(from: &Path, to: &Path, names: &[&str]) {
@@ -128,7 +123,7 @@ fn copy(from: &Path, to: &Path, names: &[&str]) {
     }
 }
 
-/// Says that tests are skipped; never in CI.
+/// Says that a language is skipped; never in CI.
 fn skipped<T>(why: &str) -> Option<T> {
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "CI must not skip: {why}");
     println!("skipped: {why}");

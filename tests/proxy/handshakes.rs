@@ -327,7 +327,8 @@ async fn a_confirmation_is_verified_and_for_the_app_to_act_on() {
     let mut met = 0;
     for vector in confirmations {
         let certificate = format!("{:?}", vector["secret"].as_str().unwrap());
-        let front = Front::start(&route("aws-sns", &app, "").replace(&format!("\"{SECRET}\""), &certificate)).await;
+        let topic = format!("parameters = {{ topic_arn = {} }}\n", vector["parameters"]["topic_arn"]);
+        let front = Front::start(&route("aws-sns", &app, &topic).replace(&format!("\"{SECRET}\""), &certificate)).await;
         let event = Event::bare("/hooks/aws-sns", vector["body"].as_str().unwrap())
             .with("Content-Type", "text/plain; charset=UTF-8");
         if vector["expect"] == "valid" {

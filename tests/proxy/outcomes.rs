@@ -33,6 +33,12 @@ pub(crate) fn unknown() -> Vec<(&'static str, Option<Reply>, u16)> {
         ),
         ("an endless head", Some(too_large_a_head()), 502),
         ("two lengths", Some(close("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")), 502),
+        ("a coding that is not taken", Some(close("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nab")), 502),
+        (
+            "chunks in another coding",
+            Some(close("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n1\r\na\r\n0\r\n\r\n")),
+            502,
+        ),
         ("silence", None, 504),
         ("a head and silence", Some(Reply::keep("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")), 504),
     ]

@@ -1,10 +1,10 @@
-//! The check of a signed token, and of the body whose hash it carries.
+//! The check of a signed token, of the body whose hash it carries, and of the dates that it sets itself.
 
 use super::{Jwt, JwtAlgorithm, jwk};
-use crate::provider::described::Proof;
+use crate::provider::described::{Proof, Validity};
 use crate::provider::hmac::Mac;
 use crate::provider::keys::{Check, Key};
-use crate::provider::pieces::one;
+use crate::provider::pieces::{SignedBytes, one};
 use crate::provider::{
     Algorithm, Encoding, Pointer, Rejection, Request, RsaAlgorithm, Secret, SecretFault, Timestamp, TimestampPlace,
     UnixSeconds,
@@ -56,13 +56,14 @@ impl JwtVerifier {
         let token = Token::parse(text).ok_or(Rejection::MalformedToken)?;
         token.check_header(self.jwt.algorithm)?;
         let candidates = [token.signature.clone()];
-        let made = |key: &Key| key.made_any(&[token.signed], &candidates, RsaAlgorithm::Sha256);
+        let signed = SignedBytes::of(token.signed);
+        let made = |key: &Key| key.made_any(&signed, &candidates, RsaAlgorithm::Sha256);
         let found = self.keys.iter().enumerate().find(|(_, key)| made(key));
         let (index, key) = found.ok_or(Rejection::NoMatch)?;
         self.check_body(&token, request.body)?;
         let stamp = self.stamp(&token)?;
-        let ends = token.claim("exp")?.map(|text| whole_seconds(&text).ok_or(Rejection::MalformedTimestamp));
-        Ok(Proof { secret: &key.label, index, stamp, ends: ends.transpose()? })
+        let validity = Validity { begins: token.date("nbf")?, ends: token.date("exp")? };
+        Ok(Proof { secret: &key.label, index, stamp, validity })
     }
 
     /// Only after the signature: what an unsigned token claims is nobody's business.
@@ -113,6 +114,12 @@ impl<'t> Token<'t> {
             Ok(None) => Ok(()),
             Ok(Some(_)) | Err(_) => Err(Rejection::CriticalExtension),
         }
+    }
+
+    /// A claim that is a date, wherever it is there: a token ends by its own word, whether or not the profile speaks of time.
+    fn date(&self, name: &str) -> Result<Option<UnixSeconds>, Rejection> {
+        let date = self.claim(name)?.map(|text| whole_seconds(&text).ok_or(Rejection::MalformedTimestamp));
+        date.transpose()
     }
 
     fn claim(&self, name: &str) -> Result<Option<Cow<'_, [u8]>>, Rejection> {

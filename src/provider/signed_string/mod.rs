@@ -57,12 +57,15 @@ pub(super) enum Part {
     Secret,
 }
 
-/// A key of `{lines:…}`.
+/// A key of `{lines:…}`: `KEY`, `KEY?` where it may be absent, `KEY=NAME` where its text must be the route's parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) key: String,
     pub(super) pointer: Pointer,
     pub(super) optional: bool,
+    /// The parameter that the text must be equal to. For senders whose one key signs for all their customers: whose event
+    /// it is, only such a text says.
+    pub(super) parameter: Option<String>,
 }
 
 /// The description cannot be read.
@@ -164,10 +167,15 @@ impl SignedString {
 
     /// The texts that a route must give.
     pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| {
+        let pieces = self.parts.iter().filter_map(|part| {
             let Part::Parameter(name) = part else { return None };
             Some(name.as_str())
-        })
+        });
+        let lines = self.parts.iter().filter_map(|part| {
+            let Part::Lines(lines) = part else { return None };
+            Some(lines)
+        });
+        pieces.chain(lines.flatten().filter_map(|line| line.parameter.as_deref()))
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) const KNOWN: [&str; 18] = [
     "{form:NAME}",
     "{query:NAME}",
     "{listed-headers:NAME}",
-    "{lines:KEY,KEY?}",
+    "{lines:KEY,KEY?,KEY=PARAMETER}",
     "{parameter:NAME}",
 ];
 
@@ -102,10 +102,14 @@ fn optional(name: &str) -> (&str, bool) {
 }
 
 fn line(word: &str) -> Result<Line, SignedStringError> {
-    let (key, optional) = optional(word.trim());
-    if key.is_empty() {
+    let (word, parameter) = match word.trim().split_once('=') {
+        Some((word, name)) => (word, Some(name.to_owned())),
+        None => (word.trim(), None),
+    };
+    let (key, optional) = optional(word);
+    if key.is_empty() || parameter.as_ref().is_some_and(String::is_empty) {
         return Err(SignedStringError::Nameless("lines".to_owned()));
     }
     let pointer = Pointer::to_key(key)?;
-    Ok(Line { key: key.to_owned(), pointer, optional })
+    Ok(Line { key: key.to_owned(), pointer, optional, parameter })
 }

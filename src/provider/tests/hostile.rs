@@ -1,9 +1,11 @@
-//! Requests that are made to cost time and memory, or to be read in two ways: each ends in a value, and soon.
+//! Requests that are made to cost time and memory, or to be read in two ways: each ends in a value, in a time that grows with
+//! the length of the input and no faster.
 
 use super::*;
 use crate::provider::{MAX_FORM_FIELDS, MAX_SIGNED_ITEMS};
 use http::Method;
 use std::io::Write as _;
+use std::time::{Duration, Instant};
 
 const HMAC: &str = r#"algorithm = "sha256", encoding = "hex", key = "text""#;
 
@@ -162,7 +164,7 @@ fn a_public_key_is_tried_on_a_few_signatures_only() {
     let list = r#"format = { list = { between = ",", after_name = "=", name = "v" } }"#;
     let scheme = format!(r#"{{ ed25519 = {{ header = "X", {list}, encoding = "hex", signed_string = "{{body}}" }} }}"#);
     let verifier = with_secrets(&signing_with(&scheme), &[secret(key)], None).unwrap();
-    for (count, reason) in [(4, "no secret made this signature"), (5, "more signatures than are tried")] {
+    for (count, reason) in [(2, "no secret made this signature"), (3, "more signatures than are tried")] {
         let headers = lines(&[("x", vec![format!("v={}", "00".repeat(64)); count].join(","))]);
         assert_eq!(verdict(&verifier, &headers), Err(reason.to_owned()), "{count}");
     }
@@ -180,4 +182,73 @@ fn texts_of_a_request_are_found_in_their_places_and_taken_as_they_are() {
     assert_eq!(judge_at("/p?q=%C3%A9&r=%2F"), Err("no secret made this signature".to_owned()));
     assert_eq!(judge_at("/p?r=%2f"), Err("query parameter q is missing".to_owned()));
     assert_eq!(judge_at("/p?q=1&%71=1"), Err("query parameter q is there more than once".to_owned()));
+}
+
+/// A table of verdicts is as green where a row takes a minute. What is sixteen times as long takes sixteen times the time
+/// where work is linear, and 256 times where it grows with the square.
+#[test]
+fn hostile_input_costs_no_more_than_in_proportion_to_its_length() {
+    const SHORT: usize = 1 << 14;
+    const TIMES: usize = 16;
+    /// For machines that have other things to do, as is the second.
+    const AT_MOST: u32 = 64;
+    const GRAIN: Duration = Duration::from_millis(20);
+
+    let hmac = |rest: &str| format!(r#"{{ hmac = {{ {HMAC}, {rest} }} }}"#);
+    let json = hmac(r#"signature = { pointer = "/s" }, signed_string = "{pointer:/id}""#);
+    let batch = hmac(r#"items = "/i", signature = { pointer = "/s" }, signed_string = "{pointer:/id}""#);
+    let form = hmac(r#"header = "X", signed_string = "{form-sorted}""#);
+    let listed = hmac(r#"header = "X", signed_string = "{listed-headers:L}{body}""#);
+    let entries = hmac(
+        r#"header = "X", signed_string = "{body}", format = { list = { between = ",", after_name = "=", name = "v" } }"#,
+    );
+    let query = hmac(r#"header = "X", signed_string = "{query:q}""#);
+    type Make = fn(usize) -> Sent;
+    let rows: [(&str, &str, Make); 12] = [
+        ("brackets", &json, |n| Sent::body("[".repeat(n))),
+        ("objects in objects", &json, |n| Sent::body(r#"{"a":"#.repeat(n / 5))),
+        ("one key again and again", &json, |n| Sent::body(format!(r#"{{{}"s":1}}"#, r#""s":1,"#.repeat(n / 6)))),
+        ("escapes", &json, |n| Sent::body(format!(r#"{{"id":1,"s":"{}"}}"#, r"\u0041".repeat(n / 6)))),
+        ("half an escape", &json, |n| Sent::body(format!(r#"{{"id":1,"s":"{}\"#, r"\\".repeat(n / 2)))),
+        ("elements", &batch, |n| Sent::body(format!(r#"{{"i":[{}1]}}"#, "1,".repeat(n / 2)))),
+        ("fields", &form, |n| Sent::body("b=a&".repeat(n / 4))),
+        ("no fields", &form, |n| Sent::body("&".repeat(n))),
+        ("one field in escapes", &form, |n| Sent::body("%41".repeat(n / 3))),
+        ("headers that are listed", &listed, |n| Sent::lines(&[("x", "00".to_owned()), ("l", "l,".repeat(n / 2))])),
+        ("signatures", &entries, |n| Sent::lines(&[("x", "v=00,".repeat(n / 5))])),
+        ("parameters", &query, |n| Sent { target: format!("/?{}", "a=b&".repeat(n / 4)), ..Sent::body(String::new()) }),
+    ];
+    for (what, scheme, make) in rows {
+        let quickest = |length| (0..5).map(|_| make(length).time(scheme)).min().unwrap();
+        let (short, long) = (quickest(SHORT), quickest(SHORT * TIMES));
+        assert!(long <= short * AT_MOST + GRAIN, "{what}: {short:?}, and {long:?} for {TIMES} times the length");
+    }
+}
+
+/// A request by somebody who has no secret.
+struct Sent {
+    headers: HeaderMap,
+    target: String,
+    body: String,
+}
+
+impl Sent {
+    fn body(body: String) -> Self {
+        let headers = [("x", "00"), ("content-type", "application/x-www-form-urlencoded")];
+        Self { headers: lines(&headers), target: "/".to_owned(), body }
+    }
+
+    fn lines(of: &[(&str, String)]) -> Self {
+        Self { headers: lines(of), ..Self::body(String::new()) }
+    }
+
+    /// How long it takes to refuse it.
+    fn time(&self, scheme: &str) -> Duration {
+        let request = Request::new(&self.headers, self.body.as_bytes()).at(&Method::POST, &self.target);
+        let start = Instant::now();
+        let outcome = judge(scheme, &request);
+        let took = start.elapsed();
+        assert!(outcome.is_err());
+        took
+    }
 }

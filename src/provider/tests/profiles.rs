@@ -40,6 +40,13 @@ fn the_facts_that_decide_are_as_documented() {
     let (github, stripe, standard) = (built_in("github"), built_in("stripe"), built_in("standard-webhooks"));
     assert!(!github.retries_automatically() && stripe.retries_automatically() && standard.retries_automatically());
     assert_eq!(github.retry.manual, Redelivery::WithinSeconds(259_200));
+    let unreliable = Profiles::built_in();
+    let unreliable: Vec<_> = (unreliable.iter())
+        .filter(|(_, profile)| !profile.retries_automatically() && profile.retry.automatic.window().is_some())
+        .map(|(name, _)| name)
+        .collect();
+    let expected = ["aws-sns", "bitbucket-cloud", "contentful", "discord-webhook-events", "dropbox", "jira-cloud"];
+    assert_eq!(unreliable, expected.iter().chain(&["lemon-squeezy", "slack"]).copied().collect::<Vec<_>>());
     assert_eq!(github.max_body_bytes, Some(25 << 20));
     assert!(standard.stops_at(StatusCode::GONE) && !standard.stops_at(StatusCode::NOT_FOUND));
     assert!(!stripe.stops_at(StatusCode::GONE));

@@ -47,7 +47,7 @@ const SCHEMES: [(&str, bool); 16] = [
         false,
     ),
     (
-        r#"rsa = { hash = { chosen_by = { pointer = "/SignatureVersion" }, 1 = "sha1", 2 = "sha256" }, signature = { pointer = "/Signature" }, signed_string = "{lines:Message,Subject?}", encoding = "base64" }"#,
+        r#"rsa = { hash = { chosen_by = { pointer = "/SignatureVersion" }, 1 = "sha1", 2 = "sha256" }, signature = { pointer = "/Signature" }, signed_string = "{lines:Message,Subject?,TopicArn=topic_arn}", encoding = "base64" }"#,
         false,
     ),
     (
@@ -80,7 +80,7 @@ fn every_scheme_reads_and_knows_whether_it_covers_the_body() {
 }
 
 /// A scheme of [`SCHEMES`], a part of it, what takes that part's place, and what the refusal must speak of.
-const WRONG: [(usize, &str, &str, &str); 22] = [
+const WRONG: [(usize, &str, &str, &str); 24] = [
     (0, r#"header = "X""#, r#"header = "X", colour = "red""#, "colour"),
     (0, r#"header = "X", "#, "", "exactly one of them"),
     (0, r#"header = "X""#, r#"header = "X", signature = { form = "s" }"#, "exactly one of them"),
@@ -93,6 +93,8 @@ const WRONG: [(usize, &str, &str, &str); 22] = [
     (0, "{url}", "{header:}", "needs a name"),
     (0, "{url}", "{pointer:a}", "not a JSON pointer"),
     (0, "{url}", "{lines:A,}", "needs a name"),
+    (0, "{url}", "{lines:A,B=}", "needs a name"),
+    (0, "{url}", "{lines:A,=b}", "needs a name"),
     (0, "{url}", "{secret}{url}", "plain hash alone"),
     (2, "{timestamp}", "{body-crc32}", "anybody could renew it"),
     (2, r#"{ pointer = "/signature/timestamp" }"#, r#"{ claim = "iat" }"#, "no jwt"),

@@ -27,6 +27,9 @@ fn what_is_signed_and_not_sent_must_be_given_and_nothing_else() {
     assert!(matches!(make(&signing("{url}{body}"), None, &[]), Err(VerifierError::NoPublicUrl)));
     let missing = make(&signing("{body}{parameter:hook}{parameter:x}"), None, &["hook"]);
     assert!(matches!(missing, Err(VerifierError::MissingParameter(name)) if name == "x"));
+    assert!(make(&signing("{lines:A,B=hook}"), None, &["hook"]).is_ok());
+    let missing = make(&signing("{lines:A,B=hook}"), None, &[]);
+    assert!(matches!(missing, Err(VerifierError::MissingParameter(name)) if name == "hook"));
     let unknown = make(&signing("{body}"), None, &["hook"]);
     assert!(matches!(unknown, Err(VerifierError::UnknownParameter(name)) if name == "hook"));
     assert!(matches!(make(&signing_with("\"none\""), None, &[]), Err(VerifierError::NoSignature)));

@@ -106,6 +106,42 @@ fn depth(path: &Path) -> usize {
     path.iter().filter(|part| *part != "mod.rs").count()
 }
 
+/// The rooms that a file's code names by going up to the root, or beyond it from a module within the file: an arrow that the
+/// table does not see.
+fn rooms_named_from_below(text: &str, depth: usize) -> Vec<String> {
+    let code: String = code(text).flat_map(|line| line.chars().filter(|c| !c.is_whitespace())).collect();
+    let mut named = Vec::new();
+    // What lies between two `super::` is empty where they follow each other.
+    let mut supers = 0;
+    for rest in code.split("super::").skip(1) {
+        supers += 1;
+        if rest.is_empty() {
+            continue;
+        }
+        if std::mem::take(&mut supers) >= depth {
+            named.extend(rest.strip_prefix('{').map_or_else(|| vec![word(rest)], heads));
+        }
+    }
+    named.retain(|name| MAY_USE.iter().any(|(room, _)| room == name));
+    named
+}
+
+/// A path in the middle of the code passed where only imports were looked at.
+#[test]
+fn an_arrow_by_way_of_super_is_seen_wherever_it_stands() {
+    for (text, depth, named) in [
+        ("use super::super::store::Store;", 2, &["store"][..]),
+        ("let x = super::super::store::Store::open();", 2, &["store"]),
+        ("mod tests { fn f() { super::super::super::api::Api } }", 2, &["api"]),
+        ("use super::super::{\n    cli::x, // api\n    Other, store::y};", 2, &["cli", "store"]),
+        ("fn f(x: super::\n        super::store::Store, y: super::super::sweep::X)", 2, &["store", "sweep"]),
+        ("use super::store::Store; let x = super::store::Y;", 2, &[]),
+        ("super::super::Other; // super::super::store::X", 2, &[]),
+    ] {
+        assert_eq!(rooms_named_from_below(text, depth), named, "{text}");
+    }
+}
+
 #[test]
 fn every_arrow_points_the_way_it_may() {
     let rooms = rooms();
@@ -121,6 +157,8 @@ fn every_arrow_points_the_way_it_may() {
             }
             let around = format!("use {}", "super::".repeat(depth(path)));
             assert!(!code(text).any(|line| line.starts_with(&around)), "{} says crate in other words", path.display());
+            let hidden = rooms_named_from_below(text, depth(path));
+            assert!(hidden.is_empty(), "{} names {hidden:?} by way of super", path.display());
         }
     }
     for (room, may) in MAY_USE {

@@ -1,14 +1,17 @@
 //! Events that are kept: reading them back, one or many, and discarding one.
 //!
 //! They hold what customers have sent, so all of it needs the scope `operate`. A caller that is confined to namespaces
-//! sees the events of those alone; of another it is told what it is told of one that does not exist.
+//! sees the events of those alone; of another it is told what it is told of one that does not exist, before anything of its
+//! content is read.
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Api;
 use super::access::Caller;
@@ -17,9 +20,13 @@ use super::event_wire::{DeliveryBody, DiscardBody, EventBody, EventListBody, Eve
 use super::problem::Problem;
 use super::query::{DEFAULT_LIMIT, decoded, fields, limit};
 use crate::clock::Clock;
-use crate::event::{Content, Delivery, Event, EventId, HeaderLine};
+use crate::event::{Delivery, Event, EventId, HeaderLine};
 use crate::server::{Response, ResponseBody};
 use crate::store::EventSelection;
+
+/// Bodies that are read back at once; each lies in memory as a whole until its reader has taken it, and may be as large as
+/// a route lets it be. Whoever comes then waits. Two, so that one who reads slowly does not keep all others out.
+pub(super) const BODIES_AT_ONCE: usize = 2;
 
 /// The one state that events of this version have.
 const DEAD: &str = "dead";
@@ -46,7 +53,8 @@ pub(super) async fn dead_letters(
 
 /// Reads one event, but for its body.
 pub(super) async fn read(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<Response, Problem> {
-    let (event, content) = find(api, caller, id).await?;
+    let id = visible(api, caller, id).await?;
+    let (event, content) = api.ledger.store().event_head(id).await?.ok_or(Problem::NoEvent)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let body = EventBody {
         row: row(&event, api.ledger.clock()),
@@ -60,10 +68,31 @@ pub(super) async fn read(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Resul
 
 /// Reads the body of an event, byte for byte.
 pub(super) async fn body(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<Response, Problem> {
-    let (_, content) = find(api, caller, id).await?;
-    let mut response = Response::new(ResponseBody::from(content.body));
+    let id = visible(api, caller, id).await?;
+    let store = api.ledger.store();
+    let read = async || Ok(store.event_content(id).await?.ok_or(Problem::NoEvent)?.1.body);
+    let bytes = placed(&api.body_places, read).await?;
+    let mut response = Response::new(ResponseBody::from(bytes));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     Ok(response)
+}
+
+/// Reads a body once there is a place for it.
+async fn placed(places: &Arc<Semaphore>, read: impl AsyncFnOnce() -> Result<Bytes, Problem>) -> Result<Bytes, Problem> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(|_| Problem::Internal)?;
+    Ok(Bytes::from_owner(Placed { bytes: read().await?, _place: place }))
+}
+
+/// A body with its place, which is free again when the connection has taken it.
+struct Placed {
+    bytes: Bytes,
+    _place: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Placed {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Discards an event.
@@ -82,11 +111,12 @@ pub(super) async fn discard(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Re
     Ok(answer::respond(StatusCode::OK, &DiscardBody { outcome: "discarded", existed }))
 }
 
-async fn find(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<(Event, Content), Problem> {
+/// The id of an event that is there and that the caller may see.
+async fn visible(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<EventId, Problem> {
     caller.needs_operate()?;
     let id = EventId::parse(id).ok_or(Problem::NoEvent)?;
-    let found = api.ledger.store().event_content(id).await?;
-    found.filter(|(event, _)| sees(caller, event)).ok_or(Problem::NoEvent)
+    let event = api.ledger.store().event(id).await?;
+    event.filter(|event| sees(caller, event)).map(|_| id).ok_or(Problem::NoEvent)
 }
 
 fn sees(caller: &Caller<'_>, event: &Event) -> bool {
@@ -144,5 +174,27 @@ fn header(line: &HeaderLine) -> HeaderBody {
         name: String::from_utf8_lossy(&line.name).into_owned(),
         value_base64: value.is_none().then(|| BASE64_STANDARD.encode(&line.value)),
         value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    /// As many bodies of a gigabyte lay in memory as somebody cared to ask for.
+    #[tokio::test]
+    async fn a_body_waits_for_its_place_until_another_has_gone_out() {
+        let places = Arc::new(Semaphore::new(1));
+        let first = placed(&places, async || Ok(Bytes::from_static(b"first"))).await.expect("read");
+        let copy = first.clone();
+        let mut second = Box::pin(placed(&places, async || Ok(Bytes::from_static(b"second"))));
+        drop(first);
+        assert!(matches!(second.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+        drop(copy);
+        assert_eq!(second.await.expect("read"), "second");
+        let failed = placed(&places, async || Err(Problem::NoEvent)).await;
+        assert!(failed.is_err() && places.available_permits() == 1, "one that fails keeps no place");
     }
 }

@@ -24,6 +24,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, StatusCode};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use reload::{ReloadCall, ReloadDoor, ReloadOutcome, ReloadRefused, Reloaded};
@@ -43,6 +44,8 @@ pub struct Api {
     /// Put in their place as a whole at a reload; a request keeps those that it began with.
     settings: RwLock<Arc<ApiSettings>>,
     reloads: ReloadDoor,
+    /// For the bodies of events.
+    body_places: Arc<Semaphore>,
     /// Cancelled when the daemon begins to stop: it is not ready any more.
     stopping: CancellationToken,
 }
@@ -122,7 +125,9 @@ impl Api {
         reloads: ReloadDoor,
         stopping: CancellationToken,
     ) -> Self {
-        Self { ledger, metrics, settings: RwLock::new(Arc::new(settings)), reloads, stopping }
+        let (settings, body_places) =
+            (RwLock::new(Arc::new(settings)), Arc::new(Semaphore::new(events::BODIES_AT_ONCE)));
+        Self { ledger, metrics, settings, reloads, body_places, stopping }
     }
 
     /// Lets other callers in from now on. Where it listens does not change.

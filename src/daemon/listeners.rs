@@ -41,6 +41,9 @@ pub enum ListenFault {
     /// The certificate.
     #[error("cannot use the TLS certificate")]
     Tls(#[from] TlsError),
+    /// The thread that read the certificate broke down.
+    #[error("reading the TLS certificate broke down")]
+    Thread(#[source] tokio::task::JoinError),
 }
 
 /// What listeners share, those included that a reload opens.
@@ -57,10 +60,15 @@ impl Shared {
     }
 
     /// Follows another config. Its certificates were good a moment ago, when it was read.
-    pub(super) fn follow(&self, config: &Config) {
+    pub(super) async fn follow(&self, config: &Config) {
         self.bodies.fit(largest_body(config));
-        if let Err(error) = self.certificates.reload() {
-            tracing::error!(error = %Chain(&error), "a TLS certificate cannot be used; the old one stays");
+        let certificates = self.certificates.clone();
+        match tokio::task::spawn_blocking(move || certificates.reload()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::error!(error = %Chain(&error), "a TLS certificate cannot be used; the old one stays");
+            }
+            Err(error) => tracing::error!(%error, "the TLS certificates could not be read again; the old ones stay"),
         }
     }
 }
@@ -75,12 +83,14 @@ pub struct Certificates(Arc<Mutex<Vec<Tls>>>);
 
 impl Certificates {
     /// Reads the files again, for the handshakes from now on, without waiting until somebody notices that they have
-    /// changed. Where a pair cannot be used the old one stays.
+    /// changed. Where a pair cannot be used the old one stays. Blocks for as long as the files take.
     ///
     /// # Errors
     /// The first of those that cannot be used; the others have been read all the same.
     pub fn reload(&self) -> Result<(), TlsError> {
-        self.lock().iter().map(Tls::reload).fold(Ok(()), Result::and)
+        // A list of its own: whoever adds to it does not wait for the disk.
+        let all = self.lock().clone();
+        all.iter().map(Tls::reload).fold(Ok(()), Result::and)
     }
 
     /// A panic elsewhere leaves the list whole.
@@ -97,7 +107,13 @@ pub(super) struct Doors {
 
 impl Doors {
     async fn bind(addresses: &[SocketAddr], tls: Option<&TlsFiles>) -> Result<Self, ListenFault> {
-        let tls = tls.map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
+        let tls = match tls.cloned() {
+            Some(files) => {
+                let loaded = tokio::task::spawn_blocking(move || Tls::load(&files.cert, &files.key)).await;
+                Some(loaded.map_err(ListenFault::Thread)??)
+            }
+            None => None,
+        };
         let mut listeners = Vec::new();
         for address in addresses {
             listeners.push(Listener::bind_tcp(&address.to_string(), tls.clone()).await?);

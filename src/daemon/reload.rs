@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::listeners::Shared;
+use super::listeners::{Doors, Shared};
 use super::workers::Workers;
 use super::{listeners, namespaces};
 use crate::api::{Api, ReloadCall, ReloadOutcome, ReloadRefused, Reloaded};
@@ -79,16 +79,21 @@ impl Reloader {
             let told = fixed.iter().map(|key| format!("{key}: a change needs a restart"));
             return Err(ReloadRefused { faults: told.collect() });
         }
-        let mut addresses = Vec::new();
-        if !self.hears_senders && !config.routes.is_empty() {
+        let doors = if !self.hears_senders && !config.routes.is_empty() {
             let doors = listeners::bind_hooks(&config).await;
-            let doors = doors.map_err(|fault| refused([Chain(&fault).to_string().as_str()].into_iter()))?;
-            addresses = doors.addresses();
+            Some(doors.map_err(|fault| refused([Chain(&fault).to_string().as_str()].into_iter()))?)
+        } else {
+            None
+        };
+        let addresses = doors.as_ref().map_or_else(Vec::new, Doors::addresses);
+        let reloaded = self.put(config, addresses);
+        self.shared.follow(&self.config).await;
+        self.proxy.prepare().await;
+        // Served last: before, the first events would have found no route. Whoever comes meanwhile waits at the door.
+        if let Some(doors) = doors {
             listeners::serve_hooks(doors, &self.proxy, &self.shared, &self.shutdown, opened);
             self.hears_senders = true;
         }
-        let reloaded = self.put(config, addresses);
-        self.proxy.prepare().await;
         Ok(reloaded)
     }
 
@@ -97,7 +102,6 @@ impl Reloader {
         self.ledger.replace_settings(namespaces(&config));
         self.proxy.replace_routes(&config.hooks, config.routes.clone());
         self.api.replace_settings(config.api.clone());
-        self.shared.follow(&config);
         *self.drain.lock().unwrap_or_else(PoisonError::into_inner) = config.shutdown.drain;
         super::note_loaded(&self.ledger, &self.metrics);
         let warnings = config.warnings.iter().map(ToString::to_string).collect();

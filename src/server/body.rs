@@ -127,7 +127,9 @@ impl RequestBody {
                 return Err(too_large);
             }
             self.seat.has_of_body(gathered.len_bytes() + piece.len() as u64);
+            let asked_at = Instant::now();
             share.grow(gathered.room_with(&piece, bounds), &self.seat).await.map_err(|_| BodyError::Crowded)?;
+            pace.leaves_out(asked_at.elapsed());
             gathered.push(piece, bounds);
             if !self.incoming.is_end_stream() {
                 share.goes_on(&self.seat);
@@ -186,6 +188,11 @@ impl Pace {
         Self { window, window_end: Instant::now() + window, min_rate: limits.min_rate, got_before: 0 }
     }
 
+    /// The body was not read for so long, which is no fault of its sender's.
+    fn leaves_out(&mut self, waited: Duration) {
+        self.window_end += waited;
+    }
+
     /// Whether the window that has just ended brought its share; if so the next one begins.
     fn kept(&mut self, got: u64) -> bool {
         if got - self.got_before < self.min_rate.saturating_mul(self.window.as_secs()) {
@@ -195,5 +202,21 @@ impl Pace {
         self.window = WINDOW;
         self.window_end += WINDOW;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body that was not read for want of memory was then too slow for the window that had gone by.
+    #[tokio::test(start_paused = true)]
+    async fn a_window_ends_later_by_what_the_body_has_waited() {
+        let mut pace = Pace::start(&BodyLimits { whole: WINDOW, ..BodyLimits::up_to(1_000_000) });
+        for windows in 1..3 {
+            pace.leaves_out(WINDOW);
+            assert_eq!(pace.window_end - Instant::now(), 2 * windows * WINDOW, "window {windows}");
+            assert!(pace.kept(u64::from(windows) * 1024 * WINDOW.as_secs()));
+        }
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! In reading order:
 //!
-//! - `listener`, `unix` and `tls` open a door; `stream` is one connection's bytes, with a bound on stalls.
+//! - `listener`, `unix` and `tls` open a door; `stream` is one connection's bytes, with a bound on stalls;
+//!   `carried` lets it and `socket` be of several kinds.
 //! - `serve` accepts and never ends on an error; `seat` is a connection's place, and who gives it up when there are none
 //!   left; `connection` speaks HTTP on one connection; `framing` refuses what two parsers could read as two different
 //!   requests; `limits` says how much of everything, and why.
@@ -23,6 +24,7 @@
 mod body;
 mod budget;
 mod call;
+mod carried;
 mod connection;
 mod framing;
 mod gathered;

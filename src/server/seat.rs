@@ -10,6 +10,7 @@
 //! place leaves a closed connection, and a body that was being read gets its 503 first.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 /// honest: several round trips on a bad line.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long an idle connection or a head is left alone in any case. A sender's head comes with the packet that opens its connection, or a round
-/// trip later, so those who have waited for a place have sent it; and without any grace a crowd of honest senders would
-/// keep pushing each other out, and one that sends event after event be closed between two of them.
+/// How long an idle connection or a head is left alone in any case. A sender's head comes with the packet that opens its
+/// connection, or a round trip later, so those who have waited for a place have sent it; and without any grace a crowd of
+/// honest senders would keep pushing each other out, and one that sends event after event be closed between two of them.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// Bytes a second below which a body makes way when places are short. It is far below any line in use, and far above a
@@ -38,12 +39,30 @@ pub(super) enum Phase {
     Idle(Instant),
     /// New, or within a head.
     Head(Instant),
-    /// A handler waits for the rest of its body, of which so many bytes have come.
-    Body(Instant, u64),
+    /// A handler waits for the rest of its body.
+    Body(Arriving),
     /// A handler is at work, or its answer is on its way.
     Busy,
     /// Told to go: the flag says whether something may have to be written first.
     Leaving { idle: bool },
+}
+
+/// A body on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arriving {
+    /// When it began, later by all the time that it was not read.
+    since: Instant,
+    /// Bytes that have come.
+    got: u64,
+    /// Since when it waits for memory: it is not read then, so that it cannot be slow.
+    waits_since: Option<Instant>,
+}
+
+impl Arriving {
+    /// How long it has been read.
+    fn took(&self) -> Duration {
+        self.waits_since.unwrap_or_else(Instant::now).saturating_duration_since(self.since)
+    }
 }
 
 /// One connection as the crowd sees it.
@@ -52,7 +71,7 @@ pub(super) struct Seat {
     phase: Mutex<Phase>,
     /// Cancelled to end the connection; the stop of the listener cancels it as well.
     pub(super) leave: CancellationToken,
-    /// Told to give up the body that is being read.
+    /// Told to give up the body that is being read; sent and taken back under the lock of the phase.
     give_up: Notify,
     /// Whether the last request line had a fragment.
     had_fragment: AtomicBool,
@@ -99,14 +118,25 @@ impl Seat {
 
     /// A request has come that has a body.
     pub(super) fn begins_body(&self) {
-        *self.lock() = Phase::Body(Instant::now(), 0);
+        let mut phase = self.lock();
+        // An order that the body before was too quick to hear is not meant for this one: it is taken out.
+        pin!(self.give_up.notified()).enable();
+        *phase = Phase::Body(Arriving { since: Instant::now(), got: 0, waits_since: None });
     }
 
     /// So much of the body is here.
     pub(super) fn has_of_body(&self, bytes: u64) {
-        if let Phase::Body(_, got) = &mut *self.lock() {
-            *got = bytes;
+        if let Phase::Body(body) = &mut *self.lock() {
+            body.got = bytes;
         }
+    }
+
+    /// The body waits for memory, until what is handed back is dropped.
+    pub(super) fn waits(&self) -> Waiting<'_> {
+        if let Phase::Body(body) = &mut *self.lock() {
+            body.waits_since = Some(Instant::now());
+        }
+        Waiting(self)
     }
 
     /// Nothing more is awaited from the peer.
@@ -126,10 +156,10 @@ impl Seat {
 
     /// Bytes a second of the body that is being read, and whether it has had its grace; none for any other phase.
     pub(super) fn body_rate(&self) -> Option<(u64, bool)> {
-        let Phase::Body(since, got) = self.phase() else { return None };
-        let took = since.elapsed();
+        let Phase::Body(body) = self.phase() else { return None };
+        let took = body.took();
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
-        Some((got.saturating_mul(1_000) / took_ms, took >= GRACE))
+        Some((body.got.saturating_mul(1_000) / took_ms, took >= GRACE))
     }
 
     /// The same for one that may be asked to make way.
@@ -139,7 +169,7 @@ impl Seat {
 
     /// Gives up the body, if one is still being read.
     pub(super) fn give_up_body(&self) {
-        if let Phase::Body(..) = self.phase() {
+        if let Phase::Body(_) = *self.lock() {
             self.give_up.notify_one();
         }
     }
@@ -150,7 +180,7 @@ impl Seat {
         match self.phase() {
             Phase::Head(since) if now - since >= GRACE => Some((0, youth(since))),
             Phase::Head(since) | Phase::Idle(since) => (now - since >= MOMENT).then(|| (1, youth(since))),
-            Phase::Body(..) => {
+            Phase::Body(_) => {
                 self.body_rate_after_grace().filter(|rate| *rate < CROWDED_MIN_RATE).map(|rate| (2, rate))
             }
             Phase::Busy | Phase::Leaving { .. } => None,
@@ -163,7 +193,7 @@ impl Seat {
         match *phase {
             Phase::Idle(_) => *phase = Phase::Leaving { idle: true },
             Phase::Head(_) => *phase = Phase::Leaving { idle: false },
-            Phase::Body(..) => {
+            Phase::Body(_) => {
                 self.give_up.notify_one();
                 return true;
             }
@@ -172,6 +202,19 @@ impl Seat {
         drop(phase);
         self.leave.cancel();
         true
+    }
+}
+
+/// A body that waits for memory.
+pub(super) struct Waiting<'s>(&'s Seat);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Phase::Body(body) = &mut *self.0.lock()
+            && let Some(since) = body.waits_since.take()
+        {
+            body.since += since.elapsed();
+        }
     }
 }
 
@@ -218,5 +261,43 @@ pub(super) struct Seated {
 impl Drop for Seated {
     fn drop(&mut self) {
         self.roster.lock().remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order to give up a body that ended at the same moment hit the next body on its connection.
+    #[tokio::test(start_paused = true)]
+    async fn an_order_to_give_up_is_for_the_body_that_was_there_alone() {
+        let seat = Seat::new(CancellationToken::new());
+        seat.begins_body();
+        seat.give_up_body();
+        seat.works();
+        seat.give_up_body();
+        seat.begins_body();
+        let told = tokio::time::timeout(GRACE, seat.told_to_give_up()).await;
+        assert!(told.is_err(), "it was not this one that was told");
+        seat.give_up_body();
+        seat.told_to_give_up().await;
+    }
+
+    /// We did not read it, and then called it slow.
+    #[tokio::test(start_paused = true)]
+    async fn the_time_that_a_body_waits_for_memory_is_not_held_against_it() {
+        let seat = Seat::new(CancellationToken::new());
+        seat.begins_body();
+        seat.has_of_body(100_000);
+        tokio::time::advance(GRACE).await;
+        for _ in 0..3 {
+            let waiting = seat.waits();
+            tokio::time::advance(100 * GRACE).await;
+            assert_eq!(seat.body_rate(), Some((100_000, true)), "while it waits");
+            drop(waiting);
+            assert_eq!(seat.body_rate(), Some((100_000, true)), "after it has waited");
+        }
+        tokio::time::advance(GRACE).await;
+        assert_eq!(seat.body_rate(), Some((50_000, true)), "what it takes from here on counts again");
     }
 }

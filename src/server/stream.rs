@@ -15,6 +15,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
 
+use super::carried::carried;
 use super::seat::Seat;
 
 /// What carries the bytes.
@@ -23,6 +24,8 @@ pub(super) enum Carrier {
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
+
+carried!(Carrier: Tcp, Unix, Tls);
 
 /// One connection's bytes in both directions.
 pub(super) struct Stream {
@@ -103,21 +106,10 @@ impl RequestLine {
     }
 }
 
-/// Calls an I/O method on whatever carries the bytes.
-macro_rules! on_carrier {
-    ($stream:expr, $method:ident, $($argument:expr),*) => {
-        match &mut $stream.carrier {
-            Carrier::Tcp(socket) => Pin::new(socket).$method($($argument),*),
-            Carrier::Unix(socket) => Pin::new(socket).$method($($argument),*),
-            Carrier::Tls(session) => Pin::new(session.as_mut()).$method($($argument),*),
-        }
-    };
-}
-
 impl AsyncRead for Stream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let read = on_carrier!(self, poll_read, cx, buffer);
+        let read = Pin::new(&mut self.carrier).poll_read(cx, buffer);
         self.heard(&buffer.filled()[before..]);
         read
     }
@@ -125,7 +117,7 @@ impl AsyncRead for Stream {
 
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let write = on_carrier!(self, poll_write, cx, bytes);
+        let write = Pin::new(&mut self.carrier).poll_write(cx, bytes);
         self.bounded(cx, write)
     }
 
@@ -134,25 +126,21 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let write = on_carrier!(self, poll_write_vectored, cx, pieces);
+        let write = Pin::new(&mut self.carrier).poll_write_vectored(cx, pieces);
         self.bounded(cx, write)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.carrier {
-            Carrier::Tcp(socket) => socket.is_write_vectored(),
-            Carrier::Unix(socket) => socket.is_write_vectored(),
-            Carrier::Tls(session) => session.is_write_vectored(),
-        }
+        self.carrier.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flush = on_carrier!(self, poll_flush, cx);
+        let flush = Pin::new(&mut self.carrier).poll_flush(cx);
         self.bounded(cx, flush)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shutdown = on_carrier!(self, poll_shutdown, cx);
+        let shutdown = Pin::new(&mut self.carrier).poll_shutdown(cx);
         self.bounded(cx, shutdown)
     }
 }

@@ -1,11 +1,12 @@
 //! The commit thread: the one place where a claim is decided, and where it becomes durable.
 //!
 //! A round: take all jobs that have gathered, decide each against the database, write what changed and the number of the
-//! commit, sync once, answer all. Nothing of a group is told before its sync. If the process dies before the sync, nobody
-//! was answered; if it dies after, the records are there; in between lies nothing that was promised.
+//! commit, sync once, answer all. Nothing of a group is told before its sync, with one exception. If the process dies before
+//! the sync, nobody was answered but the exception; if it dies after, the records are there; in between lies nothing that was
+//! promised.
 //!
-//! One answer may go ahead of its sync, where the caller asks for it: a claim that is granted ([`super::AnswerAt::Decision`]). Its
-//! holder begins to work at once, and what it says to others waits for a sync of its own.
+//! The exception goes ahead of its sync where the caller asks for it: a claim that is granted
+//! ([`super::AnswerAt::Decision`]). Its holder begins to work at once, and what it says to others waits for a sync of its own.
 //!
 //! When a write or a sync fails, nothing more is written through that database ([`super::outage`]), the group is decided
 //! again from memory, and the thread tries to come back: a probe of the disk, close, open, write back, and only then is
@@ -31,8 +32,8 @@ use crate::clock::Clock;
 
 /// The period of `sync = "interval"` and of the mark.
 const TICK: Duration = Duration::from_secs(1);
-/// A claim that was answered as soon as it was decided is synced after this time at the latest. In most apps a success takes
-/// longer; where it comes sooner, one sync serves both the claim and its confirm.
+/// A claim that was answered as soon as it was decided is synced after this time at the latest. In most apps a success
+/// takes longer; where it comes sooner, one sync serves both the claim and its confirm.
 pub const EARLY_SYNC: Duration = Duration::from_millis(2);
 /// Commands after which a group is closed to newcomers: a few milliseconds of deciding.
 const MAX_GROUP_COMMANDS: usize = 512;
@@ -50,7 +51,8 @@ pub(super) struct Committer {
     pub(super) numbered_from: u64,
     /// Whether the run before may have left claims whose holders died with it.
     pub(super) may_have_orphans: bool,
-    /// The last number that the database was given: right after an unclean end far below the next one. The mark must never speak of a higher one.
+    /// The last number that the database was given: right after an unclean end far below the next one. The mark must never
+    /// speak of a higher one.
     pub(super) written: u64,
     /// The last number that is synced.
     pub(super) synced: u64,

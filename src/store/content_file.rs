@@ -1,27 +1,29 @@
 //! Contents of events that are too large for a value of the database: a file each, in a directory beside the records.
 //!
-//! A file is `<version: 1 byte><crc32 of the rest: 4 bytes><length of the head: 4 bytes><head><body>`, numbers little
-//! endian. It is written, synced and its name synced before an entry names it, and never changed after. An entry goes
+//! A file is `<version: 1 byte><crc32 of what follows up to the body: 4 bytes><crc32 of the body: 4 bytes><length of the
+//! head: 4 bytes><head><body>`, numbers little endian: so the head can be read and checked without the body, which may be a
+//! gigabyte. It is written, synced and its name synced before an entry names it, and never changed after. An entry goes
 //! before its file. So a file that no entry names is what a crash left behind, and is removed at the next start; an entry
 //! whose file is missing or damaged is never taken for whole.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
 use super::kept::ContentFile;
 use super::mark::sync_dir;
-use super::record::{DamagedRecord, decode_head, encode_head, unsealed};
+use super::record::{DamagedRecord, decode_head, encode_head, sealed, unsealed};
 use crate::event::Content;
 
 /// The directory's name.
 pub(super) const DIR: &str = "events";
-const VERSION: u8 = 1;
+/// The first had one checksum over all, and was never released.
+const VERSION: u8 = 2;
 /// What stands before the head.
-const PREFIX_BYTES: u64 = 1 + 4 + 4;
-const LENGTH_BYTES: usize = 4;
+const PREFIX_BYTES: u64 = 1 + 4 + 4 + 4;
+const NUMBER_BYTES: usize = 4;
 
 /// How long the file of a content is.
 pub(super) fn file_bytes(content: &Content) -> u64 {
@@ -34,12 +36,10 @@ pub(super) fn write(store: &Path, file: &ContentFile, content: &Content) -> io::
     let written = create(store, &path).and_then(|mut to| {
         let head = encode_head(content);
         let length = u32::try_from(head.len()).map_err(io::Error::other)?.to_le_bytes();
-        let pieces = [&length[..], &head, &content.body];
-        let mut checksum = crc32fast::Hasher::new();
-        pieces.iter().for_each(|piece| checksum.update(piece));
-        to.write_all(&[VERSION])?;
-        to.write_all(&checksum.finalize().to_le_bytes())?;
-        pieces.iter().try_for_each(|piece| to.write_all(piece))?;
+        let of_body = crc32fast::hash(&content.body).to_le_bytes();
+        let front = sealed(VERSION, |bytes| bytes.extend([&of_body[..], &length, &head].concat()));
+        to.write_all(&front)?;
+        to.write_all(&content.body)?;
         to.sync_all()?;
         sync_dir(&dir)
     });
@@ -66,12 +66,41 @@ fn create(store: &Path, path: &Path) -> io::Result<File> {
 
 /// Reads a content.
 pub(super) fn read(store: &Path, file: &ContentFile) -> Result<Content, DamagedRecord> {
-    let bytes = Bytes::from(fs::read(path(store, file)).map_err(DamagedRecord::File)?);
-    let rest = bytes.slice_ref(unsealed(VERSION, &bytes)?);
-    let (length, _) = rest.split_first_chunk::<LENGTH_BYTES>().ok_or(DamagedRecord::Short)?;
-    let body_at = LENGTH_BYTES + usize::try_from(u32::from_le_bytes(*length)).map_err(|_| DamagedRecord::Short)?;
-    let head = rest.get(LENGTH_BYTES..body_at).ok_or(DamagedRecord::Short)?;
-    decode_head(head, rest.slice(body_at..))
+    let mut from = File::open(path(store, file)).map_err(DamagedRecord::File)?;
+    let front = Front::read(&mut from, file)?;
+    let mut body = Vec::with_capacity(usize::try_from(file.bytes).unwrap_or(0).saturating_sub(front.head.len()));
+    from.read_to_end(&mut body).map_err(DamagedRecord::File)?;
+    if crc32fast::hash(&body) != front.of_body {
+        return Err(DamagedRecord::Checksum);
+    }
+    decode_head(&front.head, body.into())
+}
+
+/// Reads a content but for its body, which is left empty, whatever has become of it.
+pub(super) fn read_head(store: &Path, file: &ContentFile) -> Result<Content, DamagedRecord> {
+    let mut from = File::open(path(store, file)).map_err(DamagedRecord::File)?;
+    decode_head(&Front::read(&mut from, file)?.head, Bytes::new())
+}
+
+/// What stands before a body.
+struct Front {
+    head: Vec<u8>,
+    /// The checksum of the body.
+    of_body: u32,
+}
+
+impl Front {
+    fn read(from: &mut impl Read, file: &ContentFile) -> Result<Self, DamagedRecord> {
+        let mut bytes = Vec::new();
+        from.by_ref().take(PREFIX_BYTES).read_to_end(&mut bytes).map_err(DamagedRecord::File)?;
+        let length = bytes.last_chunk::<NUMBER_BYTES>().map(|length| u64::from(u32::from_le_bytes(*length)));
+        // A length that was damaged is not believed.
+        let length = length.filter(|length| PREFIX_BYTES + length <= file.bytes).ok_or(DamagedRecord::Short)?;
+        from.take(length).read_to_end(&mut bytes).map_err(DamagedRecord::File)?;
+        let (of_body, rest) = unsealed(VERSION, &bytes)?.split_first_chunk().ok_or(DamagedRecord::Short)?;
+        let (_length, head) = rest.split_first_chunk::<NUMBER_BYTES>().ok_or(DamagedRecord::Short)?;
+        Ok(Self { head: head.into(), of_body: u32::from_le_bytes(*of_body) })
+    }
 }
 
 /// Removes a file, if it is there. Not synced: one that comes back after a loss of power is named by no entry.
@@ -154,6 +183,26 @@ mod tests {
             remove(dir.path(), &file).expect("removable");
             remove(dir.path(), &file).expect("nothing is as good");
             assert_eq!(length(dir.path(), &file).expect("looked"), None);
+        }
+    }
+
+    /// A gigabyte of body was read for a few headers.
+    #[test]
+    fn the_head_is_read_and_checked_without_the_body() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let content = content(b"a body");
+        let file = file(0, &content);
+        write(dir.path(), &file, &content).expect("written");
+        let path = path(dir.path(), &file);
+        let bytes = fs::read(&path).expect("readable");
+        let body_at = bytes.len() - content.body.len();
+        fs::write(&path, &bytes[..body_at]).expect("writable");
+        assert_eq!(read_head(dir.path(), &file).expect("sound"), Content { body: Bytes::new(), ..content });
+        for bit in 0..body_at * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, damaged).expect("writable");
+            assert!(read_head(dir.path(), &file).is_err(), "bit {bit}");
         }
     }
 

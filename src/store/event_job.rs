@@ -80,7 +80,7 @@ impl EventAsk {
             Self::Settle(id) | Self::Discard(id) => {
                 numbers.draw();
                 engine.write_event(*id, None)?;
-                Ok(Ok(Effect { before, after: None, was_damaged }))
+                Ok(Ok(Effect { before, was_damaged, ..Effect::default() }))
             }
         }
     }
@@ -99,11 +99,11 @@ fn fail(engine: &Engine, numbers: &Numbers, failure: &Failure, fresh: Option<&Fr
     let Some(value) = record::encode_event(&event, &place) else {
         // Entries are made with room for what later failures say.
         tracing::error!(event = %event.id, "an event has outgrown its record");
-        return Ok(Err(Fault::Database));
+        return Ok(Ok(Effect { after: before.clone(), before, outgrown: true, was_damaged: false }));
     };
     engine.write_event(event.id, Some(&value))?;
     let after = Some(Kept { event, place, record_bytes: value.len() as u64 });
-    Ok(Ok(Effect { before, after, was_damaged: false }))
+    Ok(Ok(Effect { before, after, ..Effect::default() }))
 }
 
 /// The entry before and after.
@@ -113,6 +113,8 @@ pub(super) struct Effect {
     pub(super) after: Option<Kept>,
     /// There was one, and it could not be read.
     pub(super) was_damaged: bool,
+    /// It could not take what it was to say: it stays as it was.
+    pub(super) outgrown: bool,
 }
 
 /// What the caller is told.
@@ -142,10 +144,13 @@ impl EventJob {
     /// Counts what is synced now and tells the caller, who may have gone. Then the files go that nothing names.
     pub(super) fn answer(self) -> bool {
         let reply = self.reply.unwrap_or(Err(Fault::Closed));
-        let told = reply.as_ref().map_err(|fault| *fault).map(|effect| Told {
-            was_there: effect.before.is_some() || effect.was_damaged,
-            is_there: effect.after.is_some(),
-        });
+        let told = match &reply {
+            Ok(effect) if effect.outgrown => Err(Fault::Database),
+            Ok(effect) => {
+                Ok(Told { was_there: effect.before.is_some() || effect.was_damaged, is_there: effect.after.is_some() })
+            }
+            Err(fault) => Err(*fault),
+        };
         if let Ok(effect) = &reply {
             self.room.note(effect.before.as_ref(), effect.after.as_ref());
             let named = effect.after.as_ref().and_then(Kept::file);

@@ -4,6 +4,7 @@
 //! entry that names the file goes through the commit thread, and only after its sync is the caller told. Whoever dies on
 //! the way leaves at most a file that no entry names. While the store is down nothing is kept, and the caller is told that.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -35,6 +36,9 @@ pub struct EventSelection {
     /// So many at most.
     pub limit: usize,
 }
+
+/// Reads a content, or a part of it, from its file.
+type ReadFile = fn(&Path, &ContentFile) -> Result<Content, DamagedRecord>;
 
 /// Some events, and where to go on.
 #[derive(Debug, Default)]
@@ -111,6 +115,18 @@ impl Store {
     /// # Errors
     /// The fault of the store; [`Fault::Damaged`] where the content is not what was written.
     pub async fn event_content(&self, id: EventId) -> Result<Option<(Event, Content)>, Fault> {
+        self.read_content(id, content_file::read).await
+    }
+
+    /// Reads an event with what was sent but for the body: that of a large one is not read, and not looked at.
+    ///
+    /// # Errors
+    /// The fault of the store; [`Fault::Damaged`] where what is read is not what was written.
+    pub async fn event_head(&self, id: EventId) -> Result<Option<(Event, Content)>, Fault> {
+        self.read_content(id, content_file::read_head).await
+    }
+
+    async fn read_content(&self, id: EventId, from: ReadFile) -> Result<Option<(Event, Content)>, Fault> {
         let Some(Kept { event, place, .. }) = self.read_kept(id).await? else {
             return Ok(None);
         };
@@ -119,7 +135,7 @@ impl Store {
             Place::File(file) => file,
         };
         let dir = self.settings.dir.clone();
-        let read = tokio::task::spawn_blocking(move || content_file::read(&dir, &file)).await;
+        let read = tokio::task::spawn_blocking(move || from(&dir, &file)).await;
         match read.map_err(|_| Fault::Closed)? {
             Ok(content) => Ok(Some((event, content))),
             // Gone between the two reads, its file with it; or the file alone.

@@ -117,11 +117,13 @@ impl HealthyDesk<'_> {
     }
 
     /// Takes note that what was written last has been answered: it must not be lost any more, and it is the truth for whoever
-    /// reads past this thread.
+    /// reads past this thread. So nothing is known of what its key had before, also where this group wrote it before: a sync
+    /// that fails has not to undo that, but to keep what was answered for.
     pub(super) fn answered_early(&mut self) {
-        let answered = self.healthy.written.pop();
-        self.healthy.unsynced.extend(answered);
-        self.healthy.shared.overwritten().pop();
+        if let Some((key, record)) = self.healthy.written.pop() {
+            self.healthy.shared.overwritten().retain(|(written, _)| *written != key);
+            self.healthy.unsynced.push((key, record));
+        }
         self.healthy.early_since.get_or_insert_with(Instant::now);
     }
 
@@ -312,6 +314,34 @@ mod tests {
         let (guard, _) = healthy.give_up();
         assert!(matches!(guard.entry(&early.key), Some(Some(Record::Held(_)))), "{:?}", guard.entry(&early.key));
         assert!(matches!(guard.entry(&late.key), Some(None)), "{:?}", guard.entry(&late.key));
+    }
+
+    /// Where the same group had written the key before, whoever read past the commit thread was told what it had before that,
+    /// though a holder was at work.
+    #[test]
+    fn what_was_answered_early_is_the_truth_whatever_the_group_wrote_before_and_after() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut healthy = healthy(dir.path());
+        let (late, forget) =
+            (request("k", claim(), OnStoreFailure::Open), request("k", Command::Forget, OnStoreFailure::Open));
+        let other = request("other", claim(), OnStoreFailure::Open);
+        let early = Request { answer_at: AnswerAt::Decision, ..late.clone() };
+        let shared = Arc::clone(&healthy.shared);
+        shared.lend(Some(Arc::clone(&healthy.engine)));
+        let is_held = |key: &Key| matches!(shared.read_past_commits(key), Known::Record(Some(Record::Held(_))));
+        let mut desk = healthy.desk(NOW);
+        for request in [&other, &late, &forget, &early] {
+            assert!(!is_held(&early.key), "nobody was told of it yet");
+            desk.command(request).expect("it goes on").expect("it is answered");
+        }
+        desk.answered_early();
+        assert!(is_held(&early.key));
+        desk.command(&forget).expect("it goes on").expect("it is answered");
+        assert!(is_held(&early.key), "that it is forgotten is not told before the sync");
+        assert!(!is_held(&other.key), "of other keys it says nothing");
+        let (guard, _) = healthy.give_up();
+        assert!(matches!(guard.entry(&early.key), Some(Some(Record::Held(_)))), "{:?}", guard.entry(&early.key));
+        assert!(matches!(guard.entry(&other.key), Some(None)), "{:?}", guard.entry(&other.key));
     }
 
     /// A record that could not be read counted as absent: when the database came back the key was removed.

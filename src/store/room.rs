@@ -1,7 +1,9 @@
 //! How much the kept events take, and how many there are of what kind: in memory, counted anew whenever the database is
 //! opened.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,6 +63,8 @@ pub(super) struct Room {
     min_free_bytes: u64,
     max_event_bytes: u64,
     metrics: Arc<Metrics>,
+    /// How many events are kept: beside the lock, since it is asked for after every success. The commit thread's to change.
+    entries: AtomicU64,
     taken: Mutex<Taken>,
     complaint: Mutex<Complaint>,
 }
@@ -74,7 +78,6 @@ struct Complaint {
 
 #[derive(Debug, Default)]
 struct Taken {
-    entries: u64,
     bytes: u64,
     /// For events that are on their way into the store.
     reserved_bytes: u64,
@@ -100,6 +103,7 @@ impl Room {
             min_free_bytes: settings.min_free_bytes,
             max_event_bytes: settings.max_event_bytes,
             metrics,
+            entries: AtomicU64::new(0),
             taken: Mutex::default(),
             complaint: Mutex::default(),
         }
@@ -112,7 +116,7 @@ impl Room {
 
     /// How many events are kept.
     pub(super) fn entries(&self) -> u64 {
-        self.lock().entries
+        self.entries.load(Ordering::Acquire)
     }
 
     /// Asks for room for a content of so many bytes. Blocks for as long as the file system takes to say what is free.
@@ -133,37 +137,43 @@ impl Room {
 
     /// Counts a change that is synced, and removes the file that nothing names any more.
     pub(super) fn note(&self, before: Option<&Kept>, after: Option<&Kept>) {
+        let mut entries = self.entries();
         let mut taken = self.lock();
         if let Some(before) = before {
-            (taken.entries, taken.bytes) =
-                (taken.entries.saturating_sub(1), taken.bytes.saturating_sub(before.bytes()));
+            (entries, taken.bytes) = (entries.saturating_sub(1), taken.bytes.saturating_sub(before.bytes()));
             self.metrics.dead_letters.get_or_create(&Self::labels(before)).dec();
         }
         if let Some(after) = after {
-            (taken.entries, taken.bytes) = (taken.entries + 1, taken.bytes + after.bytes());
+            (entries, taken.bytes) = (entries + 1, taken.bytes + after.bytes());
             self.metrics.dead_letters.get_or_create(&Self::labels(after)).inc();
         }
         drop(taken);
+        self.entries.store(entries, Ordering::Release);
         let (before, after) = (before.and_then(Kept::file), after.and_then(Kept::file));
         if let Some(file) = before.filter(|file| after != Some(file)) {
             self.remove(file);
         }
     }
 
-    /// Counts anew what a database holds; calls `progress` from time to time.
+    /// Counts anew what a database holds; calls `progress` from time to time. Nobody waits for it: what was counted before
+    /// stands until all has been looked at, and stays where that fails.
     pub(super) fn count(&self, engine: &Engine, progress: impl Fn()) -> Result<(), EngineError> {
-        let mut taken = self.lock();
-        (taken.entries, taken.bytes) = (0, 0);
-        self.metrics.dead_letters.clear();
+        let (mut entries, mut bytes, mut by_cause) = (0, 0, HashMap::<_, i64>::new());
         for (number, item) in engine.scan_events(None).enumerate() {
             if number % PROGRESS_ENTRIES == 0 {
                 progress();
             }
             // What cannot be read is told of at the start, and when somebody asks for it.
             if let (_, Ok(kept)) = item? {
-                (taken.entries, taken.bytes) = (taken.entries + 1, taken.bytes + kept.bytes());
-                self.metrics.dead_letters.get_or_create(&Self::labels(&kept)).inc();
+                (entries, bytes) = (entries + 1, bytes + kept.bytes());
+                *by_cause.entry(Self::labels(&kept)).or_default() += 1;
             }
+        }
+        self.lock().bytes = bytes;
+        self.entries.store(entries, Ordering::Release);
+        self.metrics.dead_letters.clear();
+        for (labels, count) in by_cause {
+            self.metrics.dead_letters.get_or_create(&labels).set(count);
         }
         Ok(())
     }
@@ -198,5 +208,29 @@ impl Room {
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever asked, after a success, whether any event is kept waited for a count of a hundred thousand of them, on a
+    /// thread of the runtime.
+    #[test]
+    fn nobody_waits_while_the_events_are_counted_anew() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let engine = Engine::open(&dir.path().join("store"), 1 << 20, false).expect("it opens");
+        engine.spoil_event(crate::event::EventId::from_bytes([1; 16]));
+        let settings = StoreSettings { min_free_bytes: 0, ..StoreSettings::for_dir(dir.path().into()) };
+        let room = Arc::new(Room::new(&settings, Arc::default()));
+        room.entries.store(1, Ordering::Release);
+        let asked = std::cell::Cell::new(0);
+        let progress = || {
+            assert!(room.taken.try_lock().is_ok(), "the lock is free");
+            asked.set(asked.get() + room.entries());
+        };
+        room.count(&engine, progress).expect("counted");
+        assert_eq!((asked.get(), room.entries()), (1, 0), "what stood before stands while it is counted");
     }
 }

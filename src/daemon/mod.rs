@@ -34,6 +34,8 @@ use crate::sweep;
 use reload::{Drain, Reloader};
 use workers::Workers;
 
+/// Attempts that the drain cuts are settled, and their events kept, within this time: a commit's deadline.
+const KEEPING: Duration = Duration::from_secs(5);
 /// What callers leave behind when the drain cuts them is finished within this time: two commits, one after the other.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
@@ -202,8 +204,15 @@ impl Daemon {
         let deadline = Instant::now() + drain;
         let drained = self.shutdown.drain(deadline).await;
         // Attempts whose senders have gone go on by themselves.
-        let attempts_ended = tokio::time::timeout_at(deadline, self.proxy.finish()).await.is_ok();
+        let mut attempts_ended = tokio::time::timeout_at(deadline, self.proxy.finish()).await.is_ok();
         tracing::info!(finished = drained.finished, cut = drained.cut, attempts_ended, "drained");
+        if !attempts_ended {
+            // What apps are still at is settled as unknown, and kept where its sender would not bring it again.
+            self.proxy.cut();
+            let last = Instant::now() + KEEPING;
+            attempts_ended = tokio::time::timeout_at(last, self.proxy.finish()).await.is_ok();
+            tracing::warn!(attempts_ended, "attempts that were under way are cut");
+        }
         // Callers that the deadline cut leave claims behind that nobody has: it is past, and yet they are to be released.
         let last = deadline.max(Instant::now() + AFTERMATH);
         let all_finished = tokio::time::timeout_at(last, self.ledger.finish()).await.is_ok();

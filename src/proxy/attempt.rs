@@ -5,12 +5,16 @@
 //! ends, so that whoever gets the claim next finds it. If the process dies on any of these lines, the next start deals
 //! with the claim.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Request, Uri, Version};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::Received;
 use super::app::App;
@@ -23,6 +27,7 @@ use super::verdict::Verdict;
 use crate::event::EventId as DeliveryId;
 use crate::ledger::{Ledger, fresh_bits};
 use crate::provider::EventId;
+use crate::store::Store;
 
 const ATTEMPT: HeaderName = HeaderName::from_static("onced-attempt");
 const DEGRADED: HeaderName = HeaderName::from_static("onced-degraded");
@@ -42,34 +47,97 @@ pub(super) struct Attempt {
     pub(super) uri: Option<Uri>,
 }
 
+/// What bounds an attempt from outside.
+#[derive(Debug)]
+pub(super) struct Course {
+    /// Until when the sender waits.
+    pub(super) patience: Instant,
+    /// Dropped when a sender that does not come again may be told that its patience is over.
+    pub(super) late: oneshot::Sender<()>,
+    /// A stop that waits no longer: what the app does is not known then.
+    pub(super) cut: CancellationToken,
+}
+
+/// What is kept of the attempt's event, if anything.
+struct Letter {
+    evidence: Option<Evidence>,
+    is_written: bool,
+}
+
+impl Letter {
+    /// Keeps the event if its sender will not come again after this, and changes what is said of it if it is kept already.
+    async fn write(&mut self, attempt: &Attempt, verdict: &Verdict, store: &Store) {
+        let Some(evidence) = &self.evidence else { return };
+        if !evidence.is_wanted(verdict, &attempt.route) {
+            return;
+        }
+        // Of one attempt, told twice, the second word is no second attempt.
+        let number = if self.is_written { 0 } else { attempt.number() };
+        evidence.clone().keep(verdict, Tried { number, ..attempt.tried() }, store).await;
+        self.is_written = true;
+    }
+}
+
 impl Attempt {
     /// Hands the event over, keeps what has to be kept, and settles its claim.
-    pub(super) async fn run(self, app: App, ledger: Arc<Ledger>, received: Received) -> Verdict {
-        let (request, evidence) = self.request(received, &ledger);
+    pub(super) async fn run(self, app: App, ledger: Arc<Ledger>, received: Received, course: Course) -> Verdict {
+        let (store, delivery) = (ledger.store(), self.delivery());
+        let (request, evidence) = self.request(received, delivery, &ledger);
+        let mut letter = Letter { evidence, is_written: false };
         let verdict = match request {
-            Some(request) => app.send(&self.route, request).await,
+            Some(request) => self.hand_over(&app, request, &mut letter, store, course).await,
             None => Verdict::NeverReached,
         };
-        let store = ledger.store();
-        if let Some(evidence) = evidence {
-            evidence.keep_after(&verdict, self.tried(), store).await;
-        }
-        if let Some(guarded) = &self.guarded {
-            let handled = verdict.is_success() && store.has_events();
-            // Both are in the queue before either is waited for, and so in one commit.
-            let unkeep =
-                async { if handled { store.settle_event(DeliveryId::of_key(&guarded.key)).await } else { Ok(()) } };
-            let ((), unkept) = tokio::join!(guarded.settle(&ledger, &self.route, &verdict), unkeep);
-            if let Err(fault) = unkept {
-                tracing::warn!(route = %self.route.name, %fault, "a dead letter that was handled is still kept");
+        app.note(&self.route, delivery, self.number(), &verdict);
+        letter.write(&self, &verdict, store).await;
+        let handled = verdict.is_success() && (letter.is_written || (self.guarded.is_some() && store.has_events()));
+        // Both are in the queue before either is waited for, and so in one commit.
+        let unkeep = async { if handled { store.settle_event(delivery).await } else { Ok(()) } };
+        let settle = async {
+            if let Some(guarded) = &self.guarded {
+                guarded.settle(&ledger, &self.route, &verdict).await;
             }
+        };
+        let ((), unkept) = tokio::join!(settle, unkeep);
+        if let Err(fault) = unkept {
+            tracing::warn!(route = %self.route.name, %fault, "a dead letter that was handled is still kept");
         }
         verdict
     }
 
+    /// Waits for what the app makes of it. When the sender's patience is over before that, the event is kept first where
+    /// its sender will not come again: for the sender it has failed now.
+    async fn hand_over(
+        &self,
+        app: &App,
+        request: Request<Bytes>,
+        letter: &mut Letter,
+        store: &Store,
+        course: Course,
+    ) -> Verdict {
+        let Course { patience, late, cut } = course;
+        let mut sending = pin!(app.send(&self.route, request));
+        tokio::select! {
+            verdict = &mut sending => return verdict,
+            () = cut.cancelled() => return Verdict::Unknown { timed_out: true },
+            () = sleep_until(patience) => letter.write(self, &Verdict::Late, store).await,
+        }
+        // Whoever waits to tell the sender waits no longer.
+        drop(late);
+        tokio::select! {
+            verdict = sending => verdict,
+            () = cut.cancelled() => Verdict::Unknown { timed_out: true },
+        }
+    }
+
     /// The request for the app, if it can be made; and what may have to be kept of it.
-    fn request(&self, received: Received, ledger: &Ledger) -> (Option<Request<Bytes>>, Option<Evidence>) {
-        let (now, delivery) = (ledger.clock().wall_now(), self.delivery());
+    fn request(
+        &self,
+        received: Received,
+        delivery: DeliveryId,
+        ledger: &Ledger,
+    ) -> (Option<Request<Bytes>>, Option<Evidence>) {
+        let now = ledger.clock().wall_now();
         let Received { mut head, body, origin, at } = received;
         towards_app(&mut head.headers, &origin);
         let evidence = Evidence::gather(&self.route, delivery, (&head, &body), at, ledger.clock());

@@ -21,7 +21,7 @@ use crate::server::{Target, spelled};
 use crate::store::Store;
 
 /// An event as it was sent, for the case that it has to be kept.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Evidence {
     id: EventId,
     head: Parts,
@@ -57,7 +57,7 @@ pub(super) async fn keep_untried(event: Event, received: Received, verdict: &Ver
     }
     let sender_id = event.event_id.as_ref().map(|id| id.as_bytes());
     let tried = Tried { route, key: key.clone(), sender_id, number: 0 };
-    evidence.keep_after(verdict, tried, store).await;
+    evidence.keep(verdict, tried, store).await;
     if is_done(ledger, key.as_ref()).await
         && let Err(fault) = store.settle_event(id).await
     {
@@ -89,11 +89,13 @@ impl Evidence {
         Some(Self { id, head: head.clone(), body: body.clone(), received_at })
     }
 
-    /// Keeps the event if its sender will not come again after this.
-    pub(super) async fn keep_after(self, verdict: &Verdict, tried: Tried<'_>, store: &Store) {
-        if !is_final(verdict, &tried.route.keep_failures) {
-            return;
-        }
+    /// Whether the sender will not come again after this.
+    pub(super) fn is_wanted(&self, verdict: &Verdict, route: &RouteSettings) -> bool {
+        is_final(verdict, &route.keep_failures)
+    }
+
+    /// Keeps the event.
+    pub(super) async fn keep(self, verdict: &Verdict, tried: Tried<'_>, store: &Store) {
         let sender_id = tried.sender_id.map(Into::into);
         let failure = self.failure(verdict, tried, store.clock().now());
         // Why not has been told, and nothing else can be done about it.

@@ -154,6 +154,8 @@ impl Proxy {
     fn passed(&self, found: &Match<'_>, received: Received, verified: bool) -> Option<Request<Bytes>> {
         let (route, now) = (found.route, self.ledger.clock().wall_now());
         let Received { mut head, body, origin, at } = received;
+        // Where a route verifies, what it could not verify brings the app no content: anybody could have written it.
+        let body = if verified || route.sender.verifier.is_none() { body } else { Bytes::new() };
         let uri = app::uri(&route.forward_to, found.suffix, head.uri.query())?;
         towards_app(&mut head.headers, &origin);
         let delivery = DeliveryId::from_bytes(fresh_bits());

@@ -32,8 +32,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use bytes::Bytes;
 use http::Uri;
 use http::request::Parts;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use answer::STAMP;
@@ -50,7 +51,7 @@ use crate::metrics::{ByRoute, Metrics};
 use crate::provider::EventId;
 use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
 use app::App;
-use attempt::Attempt;
+use attempt::{Attempt, Course};
 use handshake::Admitted;
 use headers::Origin;
 use identity::EventKey;
@@ -75,7 +76,9 @@ pub struct Proxy {
     app: App,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
-    quiet: Quiet,
+    /// Ends the wait for apps, when a stop cannot wait any longer.
+    cut: CancellationToken,
+    quiet: Arc<Quiet>,
 }
 
 /// What a reload changes.
@@ -105,9 +108,10 @@ impl Proxy {
     /// A proxy for these routes.
     #[must_use]
     pub fn new(ledger: Arc<Ledger>, metrics: Arc<Metrics>, hooks: &HooksSettings, routes: Vec<RouteSettings>) -> Self {
+        let quiet = Arc::new(Quiet::default());
         let pool = Pool::new(PoolSettings { max_reply_bytes: MAX_REPLY_BYTES, ..PoolSettings::default() });
         Self {
-            app: App::new(pool, Arc::clone(&metrics)),
+            app: App::new(pool, Arc::clone(&metrics), Arc::clone(&quiet)),
             ledger,
             metrics,
             routing: RwLock::new(Arc::new(Routing {
@@ -116,7 +120,8 @@ impl Proxy {
             })),
             over_tls: hooks.tls.is_some(),
             attempts: TaskTracker::new(),
-            quiet: Quiet::default(),
+            cut: CancellationToken::new(),
+            quiet,
         }
     }
 
@@ -154,6 +159,11 @@ impl Proxy {
         let outcome = verdict.outcome();
         self.metrics.hooks.get_or_create(&ByRoute { route, outcome }).inc();
         answer::response(verdict)
+    }
+
+    /// Waits for apps no longer: what they are at counts as unknown from now on, and is settled as that.
+    pub fn cut(&self) {
+        self.cut.cancel();
     }
 
     /// Waits until every attempt that is under way has ended.
@@ -219,19 +229,25 @@ impl Proxy {
     async fn pursue(self: &Arc<Self>, event: Event, received: Received, place: OwnedSemaphorePermit) -> Verdict {
         let patience = received.at + event.route.answer_within;
         let watch = Watch(event.route.name.clone());
-        let course = Arc::clone(self).claim_and_hand_over(event, received);
+        let (late, kept) = oneshot::channel();
+        let course = Course { patience, late, cut: self.cut.clone() };
+        let running = Arc::clone(self).claim_and_hand_over(event, received, course);
         let running = self.attempts.spawn(async move {
             let (_place, _watch) = (place, watch);
-            course.await
+            running.await
         });
         match tokio::time::timeout_at(patience, running).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(_)) => Verdict::Broken,
-            Err(_) => Verdict::Late,
+            Err(_) => {
+                // Nothing is ever sent: what ends the wait is that the other end goes, when all is kept that must be.
+                let _kept = kept.await;
+                Verdict::Late
+            }
         }
     }
 
-    async fn claim_and_hand_over(self: Arc<Self>, event: Event, received: Received) -> Verdict {
+    async fn claim_and_hand_over(self: Arc<Self>, event: Event, received: Received, course: Course) -> Verdict {
         let guarded = match &event.key {
             None => None,
             Some((text, confirmed_ttl)) => match self.claim(&event.route, text, *confirmed_ttl, received.at).await {
@@ -245,7 +261,7 @@ impl Proxy {
         };
         let Event { route, event_id, uri, .. } = event;
         let attempt = Attempt { route, guarded, event_id, uri };
-        attempt.run(self.app.clone(), Arc::clone(&self.ledger), received).await
+        attempt.run(self.app.clone(), Arc::clone(&self.ledger), received, course).await
     }
 
     fn note_crowded_attempts(&self, route: &RouteSettings) {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 const LINES: u64 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// What a stranger can cause to be said.
+/// What a stranger, or an app that is down, can cause to be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Topic {
     /// A request that is not shown to be the sender's.
@@ -26,6 +26,10 @@ pub(super) enum Topic {
     Crowded,
     /// A handshake that found no place, and that nobody has signed.
     CrowdedHandshakes,
+    /// A hand-over without a whole answer.
+    Lost,
+    /// An event that the app has not handled.
+    Failed,
 }
 
 /// How much has been said of what.

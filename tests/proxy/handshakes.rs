@@ -355,12 +355,14 @@ async fn handshakes_of_strangers_do_not_crowd_out_events() {
 async fn a_first_contact_without_a_secret_goes_to_the_app_as_what_it_is() {
     let mut app = App::start().await;
     let front = Front::start(&route("asana", &app, "")).await;
-    let contact = Event::bare("/hooks/asana", "{}").with("X-Hook-Secret", "b537207f20cbfa02357cf448134da559");
+    let contact = Event::bare("/hooks/asana", r#"{"events":[{"action":"deleted"}]}"#)
+        .with("X-Hook-Secret", "b537207f20cbfa02357cf448134da559");
     let mut sender = front.sent(&contact).await;
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Hook-Secret: b537207f20cbfa02357cf448134da559\r\n\r\n";
     let seen = app.answers(Reply::keep(reply)).await;
     assert_eq!((seen.header("onced-verified"), seen.header("onced-event-id")), (None, None));
     assert_eq!(seen.header("x-hook-secret"), Some("b537207f20cbfa02357cf448134da559"));
+    assert_eq!(seen.body, b"", "what nobody has signed is no event");
     let answer = sender.answer().await;
     answer.assert(200, "handshake");
     assert_eq!(answer.header("x-hook-secret"), Some("b537207f20cbfa02357cf448134da559"));

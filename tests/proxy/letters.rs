@@ -4,7 +4,7 @@ use onced::clock::Source;
 use onced::event::{Cause, Event as Letter};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::harness::{Answer, App, Event, Front, Reply, Seen, now, route};
+use crate::harness::{Answer, App, Event, Front, Reply, Seen, now, route, soon};
 use crate::outcomes::{lose_store, unknown};
 
 const SHORT: &str = "max_duration = \"200ms\"\n";
@@ -92,11 +92,41 @@ async fn a_failure_after_the_senders_patience_is_kept() {
     let mut sender = front.sent(&Event::github("e-1", "{}")).await;
     let hit = app.hit().await;
     sender.answer().await.assert(503, "in_progress");
-    assert_eq!(front.letters().await, [], "nobody knows yet");
+    // For the sender it has failed: had the process died now, nobody would have had the event.
+    assert_eq!(outcome(&front.letter().await.0), (Cause::Unreachable, None, 1));
     hit.answer(Reply::status(500));
     // The claim ends after it is kept: whoever claims it next must find it.
     front.until_claims("released", 1).await;
     assert_eq!(outcome(&front.letter().await.0), (Cause::Rejected, Some(500), 1));
+}
+
+#[tokio::test]
+async fn a_success_after_the_senders_patience_is_kept_no_longer() {
+    let mut app = App::start().await;
+    let front = Front::github(&app, IMPATIENT).await;
+    let unnamed = Event::github("", "{}").without("X-GitHub-Delivery");
+    for event in [Event::github("e-1", "{}"), unnamed] {
+        let mut sender = front.sent(&event).await;
+        let hit = app.hit().await;
+        sender.answer().await.assert(503, "in_progress");
+        assert_eq!(front.letters().await.len(), 1);
+        hit.answer(Reply::ok());
+        soon("the letter goes", async { while !front.letters().await.is_empty() {} }).await;
+    }
+    front.post(&Event::github("e-1", "{}")).await.assert(200, "duplicate");
+}
+
+/// A stop in order lost what was in hand: its sender would not bring it again, and its body was in memory.
+#[tokio::test]
+async fn what_a_stop_cannot_wait_for_is_kept() {
+    let mut app = App::start().await;
+    let routes = format!("[shutdown]\ndrain = \"200ms\"\n{}", route("github", &app, ""));
+    let front = Front::start(&routes).await;
+    let sender = front.sent(&Event::github("e-1", "{\"a\":1}")).await;
+    let hit = app.hit().await;
+    let front = front.restarted(async {}).await;
+    assert_eq!(outcome(&front.letter().await.0), (Cause::Unreachable, None, 1));
+    drop((sender, hit));
 }
 
 #[tokio::test]

@@ -209,7 +209,9 @@ async fn a_stop_does_not_wait_for_an_app_beyond_its_deadline() {
     let hit = app.hit().await;
     let front = front.restarted(async {}).await;
     sender.assert_closed().await;
-    // Its claim is given back before anybody is served.
+    // What was in hand is kept, for GitHub does not come again, and its claim is given back.
+    let letters = front.letters().await;
+    assert_eq!(letters.len(), 1);
     let mut sender = front.sent(&event).await;
     assert_eq!(app.answers(Reply::ok()).await.attempt(), "2");
     sender.answer().await.assert(200, "forwarded");

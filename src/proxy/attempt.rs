@@ -73,7 +73,8 @@ impl Letter {
         }
         // Of one attempt, told twice, the second word is no second attempt.
         let number = if self.is_written { 0 } else { attempt.number() };
-        evidence.clone().keep(verdict, Tried { number, ..attempt.tried() }, store).await;
+        // Apart: what is rarely done should not make the room for every attempt three times as large.
+        Box::pin(evidence.clone().keep(verdict, Tried { number, ..attempt.tried() }, store)).await;
         self.is_written = true;
     }
 }

@@ -253,7 +253,8 @@ impl Proxy {
             Some((text, confirmed_ttl)) => match self.claim(&event.route, text, *confirmed_ttl, received.at).await {
                 Ok(guarded) => Some(guarded),
                 Err(verdict @ Verdict::StoreDown) => {
-                    dead_letter::keep_untried(event, received, &verdict, &self.ledger).await;
+                    // Apart: what is rarely done should not make the room for every event larger.
+                    Box::pin(dead_letter::keep_untried(event, received, &verdict, &self.ledger)).await;
                     return verdict;
                 }
                 Err(verdict) => return verdict,

@@ -56,17 +56,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    let asked = |flag| env::args().any(|argument| argument == flag);
-    let result = if asked("--bench") && !asked("--test") { bench(&Options::parse()) } else { smoke() };
-    let Err(error) = result else { return ExitCode::SUCCESS };
-    eprint!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        eprint!(": {error}");
-        cause = error.source();
-    }
-    eprintln!();
-    ExitCode::FAILURE
+    measure::run(|| bench(&Options::parse()), smoke)
 }
 
 /// Measures and prints.

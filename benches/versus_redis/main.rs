@@ -20,7 +20,7 @@ mod onced;
 mod redis;
 mod report;
 
-use std::{env, error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode, time::Duration};
+use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Parser;
 
@@ -72,18 +72,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    let asked = |flag| env::args().any(|argument| argument == flag);
-    // A test run passes the flags of the test harness too, which mean nothing here.
-    let result = if asked("--bench") && !asked("--test") { bench(&Options::parse()) } else { smoke() };
-    let Err(error) = result else { return ExitCode::SUCCESS };
-    eprint!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        eprint!(": {error}");
-        cause = error.source();
-    }
-    eprintln!();
-    ExitCode::FAILURE
+    measure::run(|| bench(&Options::parse()), smoke)
 }
 
 /// Measures and prints.

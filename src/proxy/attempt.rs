@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Received;
 use super::app::App;
-use super::dead_letter::{Evidence, Tried};
+use super::dead_letter::{Evidence, Tried, is_final};
 use super::guard::Guarded;
 use super::headers::towards_app;
 use super::marks::{DELIVERY, Marks, say};
@@ -68,7 +68,7 @@ impl Letter {
     /// Keeps the event if its sender will not come again after this, and changes what is said of it if it is kept already.
     async fn write(&mut self, attempt: &Attempt, verdict: &Verdict, store: &Store) {
         let Some(evidence) = &self.evidence else { return };
-        if !evidence.is_wanted(verdict, &attempt.route) {
+        if !is_final(verdict, &attempt.route.keep_failures) {
             return;
         }
         // Of one attempt, told twice, the second word is no second attempt.

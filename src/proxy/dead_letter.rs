@@ -89,11 +89,6 @@ impl Evidence {
         Some(Self { id, head: head.clone(), body: body.clone(), received_at })
     }
 
-    /// Whether the sender will not come again after this.
-    pub(super) fn is_wanted(&self, verdict: &Verdict, route: &RouteSettings) -> bool {
-        is_final(verdict, &route.keep_failures)
-    }
-
     /// Keeps the event.
     pub(super) async fn keep(self, verdict: &Verdict, tried: Tried<'_>, store: &Store) {
         let sender_id = tried.sender_id.map(Into::into);

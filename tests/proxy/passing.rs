@@ -1,15 +1,9 @@
 //! What of a request reaches the app: the body and the header values byte by byte, and what we have to say.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use onced::clock::Source;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use crate::harness::{App, Event, Front, Reply, SECRET, Seen, hmac, route};
 
@@ -215,16 +209,7 @@ async fn a_sender_that_came_over_tls_is_said_to_have() {
     let hooks = format!("tls = {{ cert = \"{}\", key = \"{}\" }}", cert.display(), key.display());
     let front = Front::surrounded(&route("github", &app, ""), &hooks, Source::machine()).await;
 
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(&cert).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let socket = TcpStream::connect(&front.hooks).await.unwrap();
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap();
+    let mut stream = front.sender_over_tls(&cert).await;
     stream.write_all(&Event::github("e-1", "{}").bytes()).await.unwrap();
     let seen = app.answers(Reply::ok()).await;
     assert_eq!(seen.values("x-forwarded-proto"), [b"https"]);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use onced::clock::Source;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig, crypto};
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, crypto};
 
 use crate::binary::{Place, Process};
 use crate::harness::{App, Event, Front, Reply, SECRET, route, soon};
@@ -149,16 +149,7 @@ async fn a_renewed_certificate_of_the_listener_is_served_when_the_daemon_is_told
     for (number, of) in ["", "other-"].into_iter().enumerate() {
         put(of);
         front.daemon.certificates().reload().unwrap();
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(data(&format!("{of}certificate.pem"))).unwrap()).unwrap();
-        let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let socket = TcpStream::connect(&front.hooks).await.unwrap();
-        let name = ServerName::try_from("localhost").unwrap();
-        let mut stream = TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap();
+        let mut stream = front.sender_over_tls(&data(&format!("{of}certificate.pem"))).await;
         stream.write_all(&event(&number.to_string()).bytes()).await.unwrap();
         app.answers(Reply::ok()).await;
         let mut status = [0; 12];

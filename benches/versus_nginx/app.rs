@@ -161,8 +161,9 @@ impl Work {
                 (None, _) => {}
                 (Some(_), None) => {
                     end.filled = 0;
-                    end.socket.write_all(OK)?;
+                    // Before the answer: whoever has it may look at the count.
                     self.handled.fetch_add(1, Ordering::Relaxed);
+                    end.socket.write_all(OK)?;
                 }
                 (Some(id), Some(redis)) => {
                     let id = id.to_vec();

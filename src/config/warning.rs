@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::app::RoutePath;
 use crate::provider::Profile;
-use crate::proxy::{KeepFailures, OnMissingId, RoutePath, RouteSettings};
+use crate::proxy::{KeepFailures, OnMissingId, RouteSettings};
 use crate::quantity::format_duration;
 
 /// An oddity of a route.

@@ -17,7 +17,7 @@ use crate::claim::{Key, Record, Timestamp};
 use crate::clock::Clock;
 use crate::event::{Cause, Content, EventId, Failure, HeaderLine, MAX_EXCERPT_BYTES};
 use crate::ledger::{Ledger, fresh_bits};
-use crate::server::{Target, spelled};
+use crate::server::spelled;
 use crate::store::Store;
 
 /// An event as it was sent, for the case that it has to be kept.
@@ -101,7 +101,6 @@ impl Evidence {
         let route = tried.route;
         let status = verdict.app_status().map(|status| status.as_u16());
         let said = if let Verdict::Answered(answer) = verdict { &answer.body()[..] } else { &[] };
-        let app = Target::from_uri(route.forward_to.uri()).map(|target| target.to_string()).unwrap_or_default();
         Failure {
             id: self.id,
             route: route.name.clone(),
@@ -109,7 +108,7 @@ impl Evidence {
             key: tried.key,
             received_at: self.received_at,
             body_bytes: self.body.len() as u64,
-            app: app.into(),
+            app: route.forward_to.app().into(),
             attempt: tried.number,
             at,
             status,

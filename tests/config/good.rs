@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onced::api::Scope;
+use onced::app::RoutePath;
 use onced::claim::Namespace;
 use onced::config::{self, Cause, Config, explain};
 use onced::ledger::OnStoreFailure;
 use onced::provider::Tolerance;
-use onced::proxy::{InFlight, KeepFailures, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings};
+use onced::proxy::{InFlight, KeepFailures, OnMissingId, OnUnknownOutcome, RouteSettings};
 use onced::store::SyncMode;
 
 use super::{environment, label_of, parse};

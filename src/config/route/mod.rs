@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use crate::app::{ForwardTo, RoutePath, SigningKey};
 use crate::claim::{MAX_ID_BYTES, Namespace};
 use crate::provider::{Acknowledgement, MAX_KEY_BYTES, Profile};
 use crate::proxy::{
-    DuplicateResponse, ForwardTo, HandshakeSettings, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings,
-    SenderSettings, SigningKey,
+    DuplicateResponse, HandshakeSettings, InFlight, OnMissingId, OnUnknownOutcome, RouteSettings, SenderSettings,
 };
 
 use super::cause::RouteCauses;

@@ -42,9 +42,10 @@
 //! |---|---|
 //! | `cli` | claim, clock, config, daemon, provider, server, store |
 //! | `daemon` | api, claim, clock, config, ledger, proxy, server, store, sweep |
-//! | `config` | api, claim, ledger, provider, proxy, server, store |
+//! | `config` | api, claim, delivery, event, ledger, provider, proxy, server, store |
 //! | `api` | claim, clock, event, ledger, server, store |
 //! | `proxy` | claim, clock, event, ledger, provider, server, store |
+//! | `delivery` | claim, event, proxy |
 //! | `sweep` | ledger, store |
 //! | `ledger` | claim, clock, store |
 //! | `store` | claim, clock, event |
@@ -63,6 +64,7 @@
 //! - [`server`]: HTTP/1.1, with a limit on everything. Alone in mentioning hyper.
 //! - [`api`]: the control API: claim, confirm, release, extend, and reading back.
 //! - [`proxy`]: stands in front of apps: verify, claim, hand over, confirm or release.
+//! - [`delivery`]: hands queued events over until they are delivered or given up on.
 //! - [`config`]: TOML into the settings that the modules own; every fault in one run.
 //! - [`daemon`]: puts it all together and takes it apart in order.
 //! - [`cli`]: the program.
@@ -75,6 +77,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+pub mod delivery;
 pub mod event;
 pub mod ledger;
 pub mod metrics;

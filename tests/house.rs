@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// For every room: the rooms that it may use. Leaves may be used by all and are not listed.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("api", &["claim", "clock", "event", "ledger", "server", "store"]),
     ("chain", &[]),
     ("claim", &[]),
     ("cli", &["claim", "clock", "config", "daemon", "provider", "server", "store"]),
     ("clock", &["claim"]),
-    ("config", &["api", "claim", "ledger", "provider", "proxy", "server", "store"]),
+    ("config", &["api", "claim", "delivery", "event", "ledger", "provider", "proxy", "server", "store"]),
     ("daemon", &["api", "claim", "clock", "config", "ledger", "proxy", "server", "store", "sweep"]),
+    ("delivery", &["claim", "event", "proxy"]),
     ("event", &["claim"]),
     ("ledger", &["claim", "clock", "store"]),
     ("metrics", &[]),

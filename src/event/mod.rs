@@ -8,11 +8,14 @@
 //! - [`Event`]: an entry; [`Failure`]: a hand-over that failed, of which the first makes an entry and each later one
 //!   changes it.
 //! - [`Content`]: what was sent, byte for byte.
+//! - [`RetryPolicy`]: by what rule attempts follow each other.
 
 mod content;
 mod entry;
 mod id;
+mod retry;
 
 pub use content::{Content, HeaderLine};
 pub use entry::{Cause, Delivery, Event, Failure, MAX_APP_BYTES, MAX_EXCERPT_BYTES};
 pub use id::EventId;
+pub use retry::RetryPolicy;

@@ -39,9 +39,9 @@ use tokio_util::task::TaskTracker;
 
 pub use answer::STAMP;
 pub use settings::{
-    DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, KeepFailures, Network,
-    NetworkError, OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings,
-    SenderSettings,
+    DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, KeepFailures, Mode,
+    Network, NetworkError, OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError,
+    RouteSettings, SenderSettings,
 };
 pub use signing::{SigningKey, SigningKeyError};
 

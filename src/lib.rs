@@ -42,10 +42,11 @@
 //! |---|---|
 //! | `cli` | claim, clock, config, daemon, provider, server, store |
 //! | `daemon` | api, claim, clock, config, ledger, proxy, server, store, sweep |
-//! | `config` | api, app, claim, ledger, provider, proxy, server, store |
+//! | `config` | api, app, claim, delivery, event, ledger, provider, proxy, server, store |
 //! | `api` | claim, clock, event, ledger, server, store |
-//! | `app` | claim, event, server |
 //! | `proxy` | app, claim, clock, event, ledger, provider, server, store |
+//! | `delivery` | app, claim, event |
+//! | `app` | claim, event, server |
 //! | `sweep` | ledger, store |
 //! | `ledger` | claim, clock, store |
 //! | `store` | claim, clock, event |
@@ -65,6 +66,7 @@
 //! - [`app`]: a hand-over: the request for an app, sent once, and what came of it.
 //! - [`api`]: the control API: claim, confirm, release, extend, and reading back.
 //! - [`proxy`]: stands in front of apps: verify, claim, hand over, confirm or release.
+//! - [`delivery`]: hands queued events over until they are delivered or given up on.
 //! - [`config`]: TOML into the settings that the modules own; every fault in one run.
 //! - [`daemon`]: puts it all together and takes it apart in order.
 //! - [`cli`]: the program.
@@ -78,6 +80,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+pub mod delivery;
 pub mod event;
 pub mod ledger;
 pub mod metrics;

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// For every room: the rooms that it may use. Leaves may be used by all and are not listed.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("api", &["claim", "clock", "event", "ledger", "server", "store"]),
     ("app", &["claim", "event", "server"]),
     ("chain", &[]),
     ("claim", &[]),
     ("cli", &["claim", "clock", "config", "daemon", "provider", "server", "store"]),
     ("clock", &["claim"]),
-    ("config", &["api", "app", "claim", "ledger", "provider", "proxy", "server", "store"]),
+    ("config", &["api", "app", "claim", "delivery", "event", "ledger", "provider", "proxy", "server", "store"]),
     ("daemon", &["api", "claim", "clock", "config", "ledger", "proxy", "server", "store", "sweep"]),
+    ("delivery", &["app", "claim", "event"]),
     ("event", &["claim"]),
     ("ledger", &["claim", "clock", "store"]),
     ("metrics", &[]),

@@ -36,8 +36,8 @@ use tokio_util::task::TaskTracker;
 
 pub use answer::STAMP;
 pub use settings::{
-    DuplicateResponse, HandshakeSettings, HooksSettings, InFlight, KeepFailures, Network, NetworkError, OnMissingId,
-    OnUnknownOutcome, PublicUrl, PublicUrlError, RouteSettings, SenderSettings,
+    DuplicateResponse, HandshakeSettings, HooksSettings, InFlight, KeepFailures, Mode, Network, NetworkError,
+    OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RouteSettings, SenderSettings,
 };
 
 use crate::app::Apps;

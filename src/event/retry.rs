@@ -113,3 +113,6 @@ fn later(point: Timestamp, length: Duration) -> Timestamp {
     let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
     Timestamp::from_millis(point.as_millis().saturating_add(millis))
 }
+
+#[cfg(test)]
+mod tests;

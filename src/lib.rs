@@ -41,7 +41,7 @@
 //! | Module | May use |
 //! |---|---|
 //! | `cli` | claim, clock, config, daemon, provider, server, store |
-//! | `daemon` | api, claim, clock, config, ledger, proxy, server, store, sweep |
+//! | `daemon` | api, app, claim, clock, config, ledger, proxy, server, store, sweep |
 //! | `config` | api, app, claim, delivery, event, ledger, provider, proxy, server, store |
 //! | `api` | claim, clock, event, ledger, server, store |
 //! | `proxy` | app, claim, clock, event, ledger, provider, server, store |

@@ -16,7 +16,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("cli", &["claim", "clock", "config", "daemon", "provider", "server", "store"]),
     ("clock", &["claim"]),
     ("config", &["api", "app", "claim", "delivery", "event", "ledger", "provider", "proxy", "server", "store"]),
-    ("daemon", &["api", "claim", "clock", "config", "ledger", "proxy", "server", "store", "sweep"]),
+    ("daemon", &["api", "app", "claim", "clock", "config", "ledger", "proxy", "server", "store", "sweep"]),
     ("delivery", &["app", "claim", "event"]),
     ("event", &["claim"]),
     ("ledger", &["claim", "clock", "store"]),

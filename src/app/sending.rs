@@ -11,7 +11,14 @@ use crate::chain::Chain;
 use crate::event::EventId;
 use crate::metrics::{ByApp, Metrics};
 use crate::quiet::Quiet;
-use crate::server::{Lost, Pool, PoolSettings, SendError, Target};
+use crate::server::{Beginning, Lost, Pool, PoolSettings, SendError, Target};
+
+/// The largest reply of an app that is relayed. Senders read a few hundred bytes.
+const MAX_RELAYED_BYTES: u64 = 4 << 20;
+
+/// What is read of a reply that is not relayed. Its head decides; the rest is worth a connection that can be used again,
+/// and a few words for whoever looks into why the app refuses an event.
+const BEGINNING: Beginning = Beginning { max_bytes: 64 * 1024, patience: Duration::from_secs(1) };
 
 /// Reaches apps and counts how it went. Clones share their connections.
 #[derive(Debug, Clone)]
@@ -65,10 +72,10 @@ fn class(status: StatusCode) -> &'static str {
 }
 
 impl Apps {
-    /// Apps that nobody has connected to yet, whose answers are read up to this length.
+    /// Apps that nobody has connected to yet.
     #[must_use]
-    pub fn new(max_reply_bytes: u64, metrics: Arc<Metrics>) -> Self {
-        let pool = Pool::new(PoolSettings { max_reply_bytes, ..PoolSettings::default() });
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        let pool = Pool::new(PoolSettings { max_reply_bytes: MAX_RELAYED_BYTES, ..PoolSettings::default() });
         Self { pool, metrics, quiet: Arc::default() }
     }
 
@@ -80,13 +87,33 @@ impl Apps {
         }
     }
 
-    /// Hands the request over, once; the app may take so long.
+    /// Hands the request over, once, for somebody who wants the answer; the app may take so long for all of it.
     pub async fn send(&self, route: &str, request: Request<Bytes>, max_duration: Duration) -> Outcome {
+        self.counted(route, request, async |target, request, started| {
+            self.pool.send(target, request, started + max_duration).await
+        })
+        .await
+    }
+
+    /// Hands the request over, once, for somebody to whom the status says enough; the app may take so long to come to it.
+    pub async fn send_for_status(&self, route: &str, request: Request<Bytes>, max_duration: Duration) -> Outcome {
+        self.counted(route, request, async |target, request, started| {
+            self.pool.send_for_head(target, request, started + max_duration, BEGINNING).await
+        })
+        .await
+    }
+
+    async fn counted(
+        &self,
+        route: &str,
+        request: Request<Bytes>,
+        send: impl AsyncFnOnce(&Target, Request<Bytes>, Instant) -> Result<Response<Bytes>, SendError>,
+    ) -> Outcome {
         let Ok(target) = Target::from_uri(request.uri()) else {
             return Outcome::NeverReached;
         };
         let started = Instant::now();
-        let sent = self.pool.send(&target, request, started + max_duration).await;
+        let sent = send(&target, request, started).await;
         let outcome = self.judge(route, sent);
         self.count(route, &target, outcome.as_str(), started.elapsed());
         outcome

@@ -56,9 +56,6 @@ use verdict::Verdict;
 use verification::sent;
 use watch::Watch;
 
-/// The largest reply of an app that is relayed. Senders read a few hundred bytes.
-const MAX_REPLY_BYTES: u64 = 4 << 20;
-
 /// The proxy of one daemon.
 #[derive(Debug)]
 pub struct Proxy {
@@ -124,9 +121,15 @@ struct Event {
 impl Proxy {
     /// A proxy for these routes.
     #[must_use]
-    pub fn new(ledger: Arc<Ledger>, metrics: Arc<Metrics>, hooks: &HooksSettings, routes: Vec<RouteSettings>) -> Self {
+    pub fn new(
+        ledger: Arc<Ledger>,
+        metrics: Arc<Metrics>,
+        apps: Apps,
+        hooks: &HooksSettings,
+        routes: Vec<RouteSettings>,
+    ) -> Self {
         Self {
-            apps: Apps::new(MAX_REPLY_BYTES, Arc::clone(&metrics)),
+            apps,
             ledger,
             metrics,
             routing: RwLock::new(Arc::new(Routing {

@@ -69,9 +69,9 @@ impl RetryPolicy {
             return Next::Dead(too_old(attempt.status.is_some()));
         }
         let asked = retry_after.unwrap_or_default().min(self.retry_after_cap);
-        let due = later(now, self.gap(tries, jitter).max(asked));
+        let due = now.after(self.gap(tries, jitter).max(asked));
         // The last one is not left out for want of a moment.
-        Next::Retry(if due > given_up_at { given_up_at.max(later(now, self.backoff_base)) } else { due })
+        Next::Retry(if due > given_up_at { given_up_at.max(now.after(self.backoff_base)) } else { due })
     }
 
     /// Why an event that waits is given up on by now without another hand-over; `None` as long as it is not.
@@ -81,7 +81,7 @@ impl RetryPolicy {
     }
 
     fn given_up_at(&self, event: &Event) -> Timestamp {
-        later(event.delivery.budget_at, self.give_up_after)
+        event.delivery.budget_at.after(self.give_up_after)
     }
 
     /// From the end of the attempt of this number in its budget to the next.
@@ -107,11 +107,6 @@ fn sign(attempt: &Attempt) -> Sign {
 
 fn too_old(answered: bool) -> Cause {
     if answered { Cause::TooOld } else { Cause::Unreachable }
-}
-
-fn later(point: Timestamp, length: Duration) -> Timestamp {
-    let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-    Timestamp::from_millis(point.as_millis().saturating_add(millis))
 }
 
 #[cfg(test)]

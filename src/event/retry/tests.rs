@@ -42,7 +42,7 @@ fn answered(number: u32, status: u16) -> Attempt {
 }
 
 fn after(length: Duration) -> Timestamp {
-    later(Timestamp::from_millis(START_MS), length)
+    Timestamp::from_millis(START_MS).after(length)
 }
 
 fn gap_of(next: Next, now: Timestamp) -> Duration {

@@ -20,9 +20,9 @@ use super::event_wire::{DeliveryBody, DiscardBody, EventBody, EventListBody, Eve
 use super::problem::Problem;
 use super::query::{DEFAULT_LIMIT, decoded, fields, limit};
 use crate::clock::Clock;
-use crate::event::{Cause, Event, EventId, HeaderLine};
+use crate::event::{Cause, Event, EventId, HeaderLine, StateName};
 use crate::server::{Response, ResponseBody};
-use crate::store::EventSelection;
+use crate::store::{Discarded, EventSelection};
 
 /// Bodies that are read back at once; each lies in memory as a whole until its reader has taken it, and may be as large as
 /// a route lets it be. Whoever comes then waits. Two, so that one who reads slowly does not keep all others out.
@@ -101,7 +101,12 @@ pub(super) async fn discard(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Re
         Some(_) => store.event(id).await?.is_some_and(|event| !sees(caller, &event)),
         None => false,
     };
-    let existed = !theirs && store.discard_event(id).await?;
+    let discarded = if theirs { Discarded::Gone } else { store.discard(id, caller.actor()).await? };
+    let existed = match discarded {
+        Discarded::Discarded => true,
+        Discarded::Gone => false,
+        Discarded::Delivering => return Err(Problem::Delivering),
+    };
     if existed {
         tracing::info!(event = %id, "an event was discarded");
     }
@@ -121,7 +126,8 @@ fn sees(caller: &Caller<'_>, event: &Event) -> bool {
 }
 
 fn selection(query: &str) -> Result<EventSelection, Problem> {
-    let mut selection = EventSelection { limit: DEFAULT_LIMIT, ..EventSelection::default() };
+    let mut selection =
+        EventSelection { state: Some(StateName::Dead), limit: DEFAULT_LIMIT, ..EventSelection::default() };
     for (name, value) in fields(query)? {
         match name {
             "route" => selection.route = Some(decoded("route", value)?.into()),

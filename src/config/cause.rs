@@ -53,6 +53,8 @@ pub struct NamespaceCauses {
 /// The causes of a route's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteCauses {
+    /// Of how long the app may take.
+    pub max_duration: Cause,
     /// Of the processing TTL.
     pub processing_ttl: Cause,
     /// Of the confirmed TTL.
@@ -92,6 +94,25 @@ pub struct DeliveryCauses {
     pub breaker_failures: Cause,
     /// Of how often an open one tries.
     pub breaker_probe: Cause,
+}
+
+impl DeliveryCauses {
+    /// Whether the route says anything about it.
+    pub(super) fn any_set(&self) -> bool {
+        let all = [
+            &self.acknowledge,
+            &self.concurrency,
+            &self.rate,
+            &self.backoff_base,
+            &self.backoff_cap,
+            &self.retry_after_cap,
+            &self.give_up_after,
+            &self.max_attempts,
+            &self.breaker_failures,
+            &self.breaker_probe,
+        ];
+        all.contains(&&Cause::Delivery)
+    }
 }
 
 /// The causes of what is kept of finished events.

@@ -97,16 +97,18 @@ fn filled<T>(set: Option<T>, default: T) -> (T, Cause) {
     set.map_or((default, Cause::BuiltIn), |value| (value, Cause::Delivery))
 }
 
-/// Base and cap. A base of 0 would be no back-off, and a base above the cap none that grows.
+/// Base and cap. A base of 0 would be no back-off, and one above the cap none that grows.
 fn backoff(section: &mut Section<'_>) -> Result<[(Duration, Cause); 2], Reported> {
     let base = section.parse("backoff_base", value::length(MAX_GAP));
     let cap = section.parse("backoff_cap", value::length(MAX_GAP));
     let (base, cap) = (filled(base?, DEFAULT_BACKOFF_BASE), filled(cap?, DEFAULT_BACKOFF_CAP));
     if base.0 > cap.0 {
-        let place = if base.1 == Cause::Delivery { "backoff_base" } else { "backoff_cap" };
-        let [base, cap] = [base.0, cap.0].map(format_duration);
-        let reason = format_args!("leaves backoff_base {base} above backoff_cap {cap}");
-        return Err(section.fault(place, reason));
+        let [base_text, cap_text] = [base.0, cap.0].map(format_duration);
+        let (key, told) = match base.1 {
+            Cause::Delivery => ("backoff_base", format!("is {base_text}, above the {cap_text} of backoff_cap")),
+            _ => ("backoff_cap", format!("is {cap_text}, below the {base_text} of backoff_base")),
+        };
+        return Err(section.fault(key, format_args!("{told}: gaps between attempts only grow")));
     }
     Ok([base, cap])
 }

@@ -28,6 +28,9 @@ python3 app.py 2>/dev/null & app=$!
 until (exec 3<>/dev/tcp/127.0.0.1/3000) 2>/dev/null; do :; done
 ";
 
+/// The configs, in the order in which the README shows them.
+const CONFIGS: [&str; 2] = ["github.toml", "queue.toml"];
+
 /// The fenced blocks of one language, in order.
 fn blocks(readme: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
@@ -52,8 +55,11 @@ fn every_command_of_the_readme_prints_what_it_promises() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("app.py"), APP).unwrap();
-    let [config] = &blocks(&readme, "toml")[..] else { panic!("one config") };
-    fs::write(dir.path().join("github.toml"), config).unwrap();
+    let configs = blocks(&readme, "toml");
+    assert_eq!(configs.len(), CONFIGS.len(), "{configs:?}");
+    for (name, config) in CONFIGS.iter().zip(&configs) {
+        fs::write(dir.path().join(name), config).unwrap();
+    }
     let (script, promises) = script(&blocks(&readme, "sh"));
     fs::write(dir.path().join("script.sh"), script).unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_onced")).parent().unwrap();
@@ -76,7 +82,7 @@ fn every_command_of_the_readme_prints_what_it_promises() {
             assert!(part.contains(text), "{text:?} is not in {part:?}\n{stderr}");
         }
     }
-    assert!(promises.len() >= 14, "{promises:?}");
+    assert!(promises.len() >= 28, "{promises:?}");
 }
 
 /// The commands, with a mark behind every group of promises; and the promises.
@@ -86,13 +92,17 @@ fn script(blocks: &[String]) -> (String, Vec<Vec<String>>) {
     // The two commands of `Run it` are CI's: it runs them as they stand there.
     for (number, block) in blocks.iter().enumerate().skip(2) {
         if number == 2 {
-            script.push_str("onced serve 2>/dev/null &\nfirst=$!; ready $first\n");
+            script.push_str("onced serve 2>/dev/null &\ndaemon=$!; ready $daemon\n");
         }
+        // What the text between the blocks asks for.
         if block.contains("onced serve --config") {
-            script.push_str("kill $first; wait $first\n");
+            script.push_str("kill $daemon; wait $daemon\n");
         }
-        if block.contains("onced dead-letters") {
+        if block.contains("onced dead-letters discard") {
             script.push_str("kill $app; wait $app\n");
+        }
+        if block.contains("onced events --state delivered | grep") {
+            script.push_str("python3 app.py 2>/dev/null &\n");
         }
         let mut follows = false;
         for line in block.lines() {
@@ -110,7 +120,7 @@ fn script(blocks: &[String]) -> (String, Vec<Vec<String>>) {
             script.push_str(line);
             script.push('\n');
             if line.ends_with('&') {
-                script.push_str("ready $!\n");
+                script.push_str("daemon=$!; ready $daemon\n");
             }
         }
     }

@@ -80,6 +80,17 @@ pub struct DeliveryCauses {
     pub concurrency: Cause,
     /// Of how many it gets in a time.
     pub rate: Cause,
+    /// Of when they go again.
+    pub retry: RetryCauses,
+    /// Of what opens the breaker.
+    pub breaker_failures: Cause,
+    /// Of how often an open one tries.
+    pub breaker_probe: Cause,
+}
+
+/// The causes of when a failed attempt is made again, and when an event is given up on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryCauses {
     /// Of the first gap.
     pub backoff_base: Cause,
     /// Of the longest gap.
@@ -90,10 +101,6 @@ pub struct DeliveryCauses {
     pub give_up_after: Cause,
     /// Of after how many attempts it is.
     pub max_attempts: Cause,
-    /// Of what opens the breaker.
-    pub breaker_failures: Cause,
-    /// Of how often an open one tries.
-    pub breaker_probe: Cause,
 }
 
 impl DeliveryCauses {
@@ -103,11 +110,11 @@ impl DeliveryCauses {
             &self.acknowledge,
             &self.concurrency,
             &self.rate,
-            &self.backoff_base,
-            &self.backoff_cap,
-            &self.retry_after_cap,
-            &self.give_up_after,
-            &self.max_attempts,
+            &self.retry.backoff_base,
+            &self.retry.backoff_cap,
+            &self.retry.retry_after_cap,
+            &self.retry.give_up_after,
+            &self.retry.max_attempts,
             &self.breaker_failures,
             &self.breaker_probe,
         ];

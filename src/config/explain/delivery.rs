@@ -6,7 +6,7 @@ use crate::delivery::{HistorySettings, LaneSettings};
 use crate::event::RetryPolicy;
 use crate::quantity::{format_bytes, format_duration};
 
-use super::super::cause::{DeliveryCauses, HistoryCauses};
+use super::super::cause::{DeliveryCauses, HistoryCauses, RetryCauses};
 
 /// How many gaps are shown one by one.
 const SHOWN_GAPS: usize = 5;
@@ -16,8 +16,8 @@ pub(super) fn lines(lane: &LaneSettings, causes: &DeliveryCauses) -> [String; 4]
     let (concurrency, failures) = (lane.concurrency, lane.breaker_failures);
     [
         format!("concurrency {concurrency} ({}), rate {rate} ({})", causes.concurrency, causes.rate),
-        attempts(&lane.policy, causes),
-        end(&lane.policy, causes),
+        attempts(&lane.policy, &causes.retry),
+        end(&lane.policy, &causes.retry),
         format!(
             "breaker_failures {failures} ({}): then the app is left alone but for one event every breaker_probe {} ({})",
             causes.breaker_failures,
@@ -32,7 +32,7 @@ pub(super) fn history(settings: HistorySettings, causes: &HistoryCauses) -> Stri
     format!("history: keep {keep} ({}), max_bytes {max_bytes} ({})", causes.keep, causes.max_bytes)
 }
 
-fn attempts(policy: &RetryPolicy, causes: &DeliveryCauses) -> String {
+fn attempts(policy: &RetryPolicy, causes: &RetryCauses) -> String {
     let shown: Vec<_> = gaps(policy).take(SHOWN_GAPS).map(format_duration).collect();
     let [base, cap, retry_after] =
         [policy.backoff_base, policy.backoff_cap, policy.retry_after_cap].map(format_duration);
@@ -46,7 +46,7 @@ fn attempts(policy: &RetryPolicy, causes: &DeliveryCauses) -> String {
     )
 }
 
-fn end(policy: &RetryPolicy, causes: &DeliveryCauses) -> String {
+fn end(policy: &RetryPolicy, causes: &RetryCauses) -> String {
     let give_up_after = format_duration(policy.give_up_after);
     let max_attempts = policy.max_attempts.map_or_else(|| "off".to_owned(), |most| most.to_string());
     let (give_up_cause, max_attempts_cause) = (&causes.give_up_after, &causes.max_attempts);

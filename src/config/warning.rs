@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::app::RoutePath;
 use crate::delivery::HistorySettings;
 use crate::provider::Profile;
-use crate::proxy::{KeepFailures, Mode, OnMissingId, RoutePath, RouteSettings};
+use crate::proxy::{KeepFailures, Mode, OnMissingId, RouteSettings};
 use crate::quantity::{format_bytes, format_duration};
 use crate::server::ShutdownSettings;
 use crate::store::StoreSettings;

@@ -23,6 +23,7 @@ pub use listeners::{Bound, Certificates, ListenFault};
 pub use reload::Load;
 
 use crate::api::Api;
+use crate::app::Apps;
 use crate::clock::Source;
 use crate::config::Config;
 use crate::ledger::{Ledger, LedgerSettings, NamespaceSettings};
@@ -100,7 +101,9 @@ impl Daemon {
         let (of_ledger, of_metrics) = (Arc::clone(&ledger), Arc::clone(&metrics));
         let api = Api::new(of_ledger, of_metrics, config.api.clone(), reloads.clone(), stopping.clone());
         let api = Arc::new(api);
-        let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
+        let apps = Apps::new(Arc::clone(&metrics));
+        let (of_ledger, of_metrics) = (Arc::clone(&ledger), Arc::clone(&metrics));
+        let proxy = Proxy::new(of_ledger, of_metrics, apps, &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
         proxy.prepare().await;
         let mut workers = Workers::default();

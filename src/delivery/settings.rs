@@ -7,9 +7,9 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::app::{ForwardTo, RoutePath, SigningKey};
 use crate::claim::Namespace;
 use crate::event::RetryPolicy;
-use crate::proxy::{ForwardTo, SigningKey};
 
 /// How the events of one route go to its app.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct LaneSettings {
     pub namespace: Namespace,
     /// The profile that every event of the route is verified by, for `Onced-Verified`; `None` with `verify = "none"`.
     pub provider: Option<Box<str>>,
+    /// The path that its senders call; what follows a prefix goes on to the app.
+    pub path: RoutePath,
     /// The app.
     pub forward_to: ForwardTo,
     /// How long the app may take; then the outcome counts as unknown, and the event is handed over again.

@@ -4,20 +4,19 @@
 //! here: the verifier has absorbed them.
 
 mod network;
-mod url;
+mod public_url;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 pub use network::{Network, NetworkError};
-pub use url::{ForwardTo, ForwardToError, PublicUrl, PublicUrlError, RoutePath, RoutePathError};
+pub use public_url::{PublicUrl, PublicUrlError};
 
+use crate::app::{ForwardTo, RoutePath, SigningKey};
 use crate::claim::{ConfirmedTtl, Namespace, ProcessingTtl};
 use crate::ledger::OnStoreFailure;
 use crate::provider::{Acknowledgement, EventIdSource, Handshake, Secret, StatusRange, Verifier};
 use crate::server::TlsFiles;
-
-use super::signing::SigningKey;
 
 /// The settings of `[hooks]`.
 #[derive(Debug, Clone)]
@@ -83,6 +82,13 @@ pub struct RouteSettings {
     pub keep_passed: bool,
     /// What every attempt is signed with, beside the sender's own signature; `None` where the app does not ask for it.
     pub signing_key: Option<SigningKey>,
+}
+
+impl RouteSettings {
+    /// The provider that an event is shown to come from once it has passed, where anything verifies the route.
+    pub(super) fn verified_by(&self) -> Option<&str> {
+        self.sender.verifier.as_ref().and(self.sender.provider.as_deref())
+    }
 }
 
 /// When a sender is answered.

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 
 use super::handshake::Greeting;
+use super::settings::RouteSettings;
+use crate::app::Outcome;
 use crate::server::BodyError;
 use crate::store::Fault;
 
@@ -65,6 +67,24 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
+    /// What a hand-over came to, in the eyes of the route's sender.
+    pub(super) fn of(route: &RouteSettings, outcome: Outcome) -> Self {
+        let answer = match outcome {
+            Outcome::Answered(answer) => answer,
+            Outcome::NeverReached => return Self::NeverReached,
+            Outcome::TimedOut => return Self::Unknown { timed_out: true },
+            Outcome::Lost => return Self::Unknown { timed_out: false },
+        };
+        let status = answer.status();
+        if status.is_redirection() {
+            Self::Redirected(status)
+        } else if !status.is_success() && route.dangerous_statuses.iter().any(|range| range.contains(status)) {
+            Self::Dangerous(status)
+        } else {
+            Self::Answered(answer)
+        }
+    }
+
     /// Whether the app has handled the event.
     pub(super) fn is_success(&self) -> bool {
         matches!(self, Self::Answered(answer) if answer.status().is_success())

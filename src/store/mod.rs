@@ -14,6 +14,8 @@
 
 mod commit;
 mod content_file;
+#[cfg_attr(not(test), expect(dead_code, reason = "the queue is about to use it"))]
+mod content_log;
 mod directory;
 mod durable;
 mod engine;

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onced::api::Scope;
+use onced::app::RoutePath;
 use onced::claim::Namespace;
 use onced::config::{self, Cause, Config, explain};
 use onced::delivery::{HistorySettings, LaneSettings};
 use onced::event::RetryPolicy;
 use onced::ledger::OnStoreFailure;
 use onced::provider::{Acknowledgement, Tolerance};
-use onced::proxy::{InFlight, KeepFailures, Mode, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings};
+use onced::proxy::{InFlight, KeepFailures, Mode, OnMissingId, OnUnknownOutcome, RouteSettings};
 use onced::store::SyncMode;
 
 use super::{environment, label_of, parse};

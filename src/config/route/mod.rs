@@ -17,10 +17,11 @@ mod shared;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::app::{ForwardTo, RoutePath, SigningKey};
 use crate::claim::{MAX_ID_BYTES, Namespace};
 use crate::delivery::LaneSettings;
 use crate::provider::MAX_KEY_BYTES;
-use crate::proxy::{ForwardTo, RoutePath, RouteSettings, SigningKey};
+use crate::proxy::RouteSettings;
 
 use super::cause::RouteCauses;
 use super::faults::Reported;

@@ -1,7 +1,8 @@
 //! A route's parts, each read by itself, put together: what the proxy has of it, what the delivery has, and why.
 
+use crate::app::{ForwardTo, SigningKey};
 use crate::delivery::LaneSettings;
-use crate::proxy::{self, ForwardTo, HandshakeSettings, RouteSettings, SenderSettings, SigningKey};
+use crate::proxy::{self, HandshakeSettings, RouteSettings, SenderSettings};
 
 use super::super::cause::RouteCauses;
 use super::Identity;
@@ -46,6 +47,7 @@ impl Parts {
             route: self.identity.name.clone(),
             namespace: self.identity.namespace.clone(),
             provider: self.sender.provider.clone().filter(|_| verified),
+            path: self.identity.path.clone(),
             forward_to: self.forward_to.clone(),
             max_duration: self.lifetimes.max_duration.0,
             signing_key: self.signing_key.clone(),

@@ -38,17 +38,26 @@ pub(super) enum DamagedRecord {
     Name(#[source] KeyError),
     #[error("a value holds a word that this program does not know")]
     Word,
+    #[error("a content belongs to another event")]
+    Stranger,
     #[error("a file beside the database cannot be read")]
     File(#[source] std::io::Error),
 }
 
 /// Puts version and checksum before what `write` appends.
 pub(super) fn sealed(version: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut bytes = vec![version, 0, 0, 0, 0];
-    write(&mut bytes);
-    let checksum = crc32fast::hash(&bytes[HEADER_BYTES..]);
-    bytes[1..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    let mut bytes = Vec::new();
+    seal_onto(&mut bytes, version, write);
     bytes
+}
+
+/// The same, behind what is there already.
+pub(super) fn seal_onto(bytes: &mut Vec<u8>, version: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = bytes.len();
+    bytes.extend_from_slice(&[version, 0, 0, 0, 0]);
+    write(bytes);
+    let checksum = crc32fast::hash(&bytes[at + HEADER_BYTES..]);
+    bytes[at + 1..at + HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
 }
 
 /// What stands behind version and checksum, if both are right.

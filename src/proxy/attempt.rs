@@ -61,6 +61,8 @@ pub(super) struct Course {
 /// What is kept of the attempt's event, if anything.
 struct Letter {
     evidence: Option<Evidence>,
+    /// When the attempt began.
+    since: Instant,
     is_written: bool,
 }
 
@@ -74,7 +76,7 @@ impl Letter {
         // Of one attempt, told twice, the second word is no second attempt.
         let number = if self.is_written { 0 } else { attempt.number() };
         // Apart: what is rarely done should not make the room for every attempt three times as large.
-        Box::pin(evidence.clone().keep(verdict, Tried { number, ..attempt.tried() }, store)).await;
+        Box::pin(evidence.clone().keep(verdict, attempt.tried(number, self.since), store)).await;
         self.is_written = true;
     }
 }
@@ -84,7 +86,7 @@ impl Attempt {
     pub(super) async fn run(self, app: App, ledger: Arc<Ledger>, received: Received, course: Course) -> Verdict {
         let (store, delivery) = (ledger.store(), self.delivery());
         let (request, evidence) = self.request(received, delivery, &ledger);
-        let mut letter = Letter { evidence, is_written: false };
+        let mut letter = Letter { evidence, since: Instant::now(), is_written: false };
         let verdict = match request {
             Some(request) => self.hand_over(&app, request, &mut letter, store, course).await,
             None => Verdict::NeverReached,
@@ -179,12 +181,13 @@ impl Attempt {
         }
     }
 
-    fn tried(&self) -> Tried<'_> {
+    fn tried(&self, number: u32, since: Instant) -> Tried<'_> {
         Tried {
             route: &self.route,
             key: self.guarded.as_ref().map(|guarded| guarded.key.clone()),
             sender_id: self.event_id.as_ref().map(|id| id.as_bytes()),
-            number: self.number(),
+            number,
+            since,
         }
     }
 
@@ -197,7 +200,7 @@ impl Attempt {
     fn delivery(&self) -> DeliveryId {
         match &self.guarded {
             Some(guarded) => DeliveryId::of_key(&guarded.key),
-            None => DeliveryId::from_bytes(fresh_bits()),
+            None => DeliveryId::without_key(fresh_bits()),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::verdict::Verdict;
 use super::{Event, Received};
 use crate::claim::{Key, Record, Timestamp};
 use crate::clock::Clock;
-use crate::event::{Cause, Content, EventId, Failure, HeaderLine, MAX_EXCERPT_BYTES};
+use crate::event::{AttemptOutcome, Cause, Content, EventId, Failure, HeaderLine, MAX_EXCERPT_BYTES};
 use crate::ledger::{Ledger, fresh_bits};
 use crate::server::{Target, spelled};
 use crate::store::Store;
@@ -37,6 +37,8 @@ pub(super) struct Tried<'a> {
     pub(super) sender_id: Option<&'a [u8]>,
     /// Which attempt it was; 0 for none.
     pub(super) number: u32,
+    /// When it began.
+    pub(super) since: Instant,
 }
 
 /// Keeps an event that was turned away before any attempt, if its sender will not come again after that. It may be a
@@ -50,13 +52,13 @@ pub(super) async fn keep_untried(event: Event, received: Received, verdict: &Ver
     let Received { mut head, body, origin, at } = received;
     towards_app(&mut head.headers, &origin);
     let key = event.key.and_then(|(text, _)| Key::new(&route.namespace, &text).ok());
-    let id = key.as_ref().map_or_else(|| EventId::from_bytes(fresh_bits()), EventId::of_key);
+    let id = key.as_ref().map_or_else(|| EventId::without_key(fresh_bits()), EventId::of_key);
     let Some(evidence) = Evidence::gather(route, id, (&head, &body), at, ledger.clock()) else { return };
     if is_done(ledger, key.as_ref()).await {
         return;
     }
     let sender_id = event.event_id.as_ref().map(|id| id.as_bytes());
-    let tried = Tried { route, key: key.clone(), sender_id, number: 0 };
+    let tried = Tried { route, key: key.clone(), sender_id, number: 0, since: Instant::now() };
     evidence.keep(verdict, tried, store).await;
     if is_done(ledger, key.as_ref()).await
         && let Err(fault) = store.settle_event(id).await
@@ -112,6 +114,8 @@ impl Evidence {
             app: app.into(),
             attempt: tried.number,
             at,
+            took_ms: u32::try_from(tried.since.elapsed().as_millis()).unwrap_or(u32::MAX),
+            outcome: outcome(verdict),
             status,
             cause: if status.is_some() { Cause::Rejected } else { Cause::Unreachable },
             excerpt: said[..said.len().min(MAX_EXCERPT_BYTES)].into(),
@@ -123,6 +127,18 @@ impl Evidence {
         // An absolute target counts as its path.
         let target = self.head.uri.path_and_query().map_or("/", |target| target.as_str());
         Content { target: target.into(), sender_id, headers, body: self.body }
+    }
+}
+
+/// What became of the hand-over, as far as it is known by now.
+fn outcome(verdict: &Verdict) -> AttemptOutcome {
+    match verdict {
+        verdict if verdict.is_success() => AttemptOutcome::Delivered,
+        verdict if verdict.app_status().is_some() => AttemptOutcome::Answered,
+        Verdict::Unknown { timed_out: true } => AttemptOutcome::TimedOut,
+        Verdict::Unknown { timed_out: false } => AttemptOutcome::Lost,
+        Verdict::Late | Verdict::Broken => AttemptOutcome::Unknown,
+        _not_handed_over => AttemptOutcome::NeverReached,
     }
 }
 

@@ -207,7 +207,7 @@ mod tests {
         let free = Record::Free(Free { attempt: 2, expires_at: later });
         let done = |attempt, expires_at| {
             let (fingerprint, owner, result) = (None, None, None);
-            Record::Done(Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result })
+            Record::Done(Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result, event: None })
         };
         let cases = [
             ("done", Some(done(1, later)), free.clone(), Some(done(1, later))),

@@ -141,11 +141,15 @@ impl Room {
         let mut taken = self.lock();
         if let Some(before) = before {
             (entries, taken.bytes) = (entries.saturating_sub(1), taken.bytes.saturating_sub(before.bytes()));
-            self.metrics.dead_letters.get_or_create(&Self::labels(before)).dec();
+            if let Some(labels) = Self::labels(before) {
+                self.metrics.dead_letters.get_or_create(&labels).dec();
+            }
         }
         if let Some(after) = after {
             (entries, taken.bytes) = (entries + 1, taken.bytes + after.bytes());
-            self.metrics.dead_letters.get_or_create(&Self::labels(after)).inc();
+            if let Some(labels) = Self::labels(after) {
+                self.metrics.dead_letters.get_or_create(&labels).inc();
+            }
         }
         drop(taken);
         self.entries.store(entries, Ordering::Release);
@@ -166,7 +170,9 @@ impl Room {
             // What cannot be read is told of at the start, and when somebody asks for it.
             if let (_, Ok(kept)) = item? {
                 (entries, bytes) = (entries + 1, bytes + kept.bytes());
-                *by_cause.entry(Self::labels(&kept)).or_default() += 1;
+                if let Some(labels) = Self::labels(&kept) {
+                    *by_cause.entry(labels).or_default() += 1;
+                }
             }
         }
         self.lock().bytes = bytes;
@@ -202,8 +208,9 @@ impl Room {
         }
     }
 
-    fn labels(kept: &Kept) -> ByCause {
-        ByCause { route: kept.event.route.to_string(), cause: kept.event.delivery.cause.as_str() }
+    fn labels(kept: &Kept) -> Option<ByCause> {
+        let cause = kept.event.delivery.cause?;
+        Some(ByCause { route: kept.event.route.to_string(), cause: cause.as_str() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::*;
 use crate::claim::{Key, Timestamp};
 use crate::clock::{ManualTime, Source};
-use crate::event::{Cause, HeaderLine};
+use crate::event::{AttemptOutcome, Cause, HeaderLine};
 use crate::metrics::Metrics;
 use crate::store::StoreSettings;
 
@@ -40,6 +40,8 @@ fn failure(number: u8, attempt: u32, cause: Cause, body_bytes: usize) -> Failure
         app: "app".into(),
         attempt,
         at: Timestamp::from_millis(2),
+        took_ms: 0,
+        outcome: AttemptOutcome::NeverReached,
         status: None,
         cause,
         excerpt: Box::default(),
@@ -86,7 +88,7 @@ impl Model {
             let (_, found) = store.event_content(id(*number)).await.expect("readable").expect("there");
             assert_eq!(found, content(body));
         }
-        assert_eq!(files(store), self.0.values().filter(|(_, _, body)| body.len() > 4_096).count());
+        assert_eq!(files(store), self.0.values().filter(|(_, _, body)| body.len() > 2_000).count());
         assert_eq!(store.room.entries(), self.0.len() as u64);
         let text = metrics.render();
         for cause in Cause::ALL {
@@ -112,7 +114,7 @@ async fn random_failures_ends_and_restarts_leave_what_a_map_would_hold() {
         match random.u8(..10) {
             0..6 => {
                 let body = vec![number; [0, 10, 3_000, 9_000][random.usize(..4)]];
-                let cause = Cause::ALL[random.usize(..2)];
+                let cause = Cause::ALL[random.usize(..Cause::ALL.len())];
                 let told = failure(number, 1, cause, body.len());
                 let sent = content(&body);
                 store.keep_event(told, async move || sent).await.expect("kept");

@@ -28,6 +28,9 @@ python3 app.py 2>/dev/null & app=$!
 until (exec 3<>/dev/tcp/127.0.0.1/3000) 2>/dev/null; do :; done
 ";
 
+/// Ten times what the commands take.
+const MAX_SECONDS: &str = "200";
+
 /// The configs, in the order in which the README shows them.
 const CONFIGS: [&str; 2] = ["github.toml", "queue.toml"];
 
@@ -49,7 +52,7 @@ fn is_missing(tool: &str) -> bool {
 
 #[test]
 fn every_command_of_the_readme_prints_what_it_promises() {
-    if ["unshare", "ip", "bash", "curl", "python3"].into_iter().any(is_missing) {
+    if ["timeout", "unshare", "ip", "bash", "curl", "python3"].into_iter().any(is_missing) {
         return;
     }
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
@@ -64,8 +67,12 @@ fn every_command_of_the_readme_prints_what_it_promises() {
     fs::write(dir.path().join("script.sh"), script).unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_onced")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let mut shell = Command::new("unshare");
-    shell.args(["--map-root-user", "--net", "bash", "script.sh"]).current_dir(dir.path()).env("PATH", path);
+    // A loop of the README's that never ends is a failure, not a test that hangs.
+    let mut shell = Command::new("timeout");
+    shell
+        .args([MAX_SECONDS, "unshare", "--map-root-user", "--net", "bash", "script.sh"])
+        .current_dir(dir.path())
+        .env("PATH", path);
     let output = shell.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);

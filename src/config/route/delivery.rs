@@ -124,9 +124,11 @@ fn backoff(section: &mut Section<'_>) -> Result<[(Duration, Cause); 2], Reported
     let (base, cap) = (base?, cap?);
     if base.0 > cap.0 {
         let [base_text, cap_text] = [base.0, cap.0].map(format_duration);
-        let (key, told) = match base.1 {
-            Cause::Delivery => ("backoff_base", format!("is {base_text}, above the {cap_text} of backoff_cap")),
-            _ => ("backoff_cap", format!("is {cap_text}, below the {base_text} of backoff_base")),
+        // Of the two, the one that was set.
+        let (key, told) = if base.1 == Cause::Delivery {
+            ("backoff_base", format!("is {base_text}, above the {cap_text} of backoff_cap"))
+        } else {
+            ("backoff_cap", format!("is {cap_text}, below the {base_text} of backoff_base"))
         };
         return Err(section.fault(key, format_args!("{told}: gaps between attempts only grow")));
     }

@@ -53,6 +53,8 @@ pub struct NamespaceCauses {
 /// The causes of a route's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteCauses {
+    /// Of how long the app may take.
+    pub max_duration: Cause,
     /// Of the processing TTL.
     pub processing_ttl: Cause,
     /// Of the confirmed TTL.
@@ -78,6 +80,17 @@ pub struct DeliveryCauses {
     pub concurrency: Cause,
     /// Of how many it gets in a time.
     pub rate: Cause,
+    /// Of when they go again.
+    pub retry: RetryCauses,
+    /// Of what opens the breaker.
+    pub breaker_failures: Cause,
+    /// Of how often an open one tries.
+    pub breaker_probe: Cause,
+}
+
+/// The causes of when a failed attempt is made again, and when an event is given up on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryCauses {
     /// Of the first gap.
     pub backoff_base: Cause,
     /// Of the longest gap.
@@ -88,10 +101,25 @@ pub struct DeliveryCauses {
     pub give_up_after: Cause,
     /// Of after how many attempts it is.
     pub max_attempts: Cause,
-    /// Of what opens the breaker.
-    pub breaker_failures: Cause,
-    /// Of how often an open one tries.
-    pub breaker_probe: Cause,
+}
+
+impl DeliveryCauses {
+    /// Whether the route says anything about it.
+    pub(super) fn any_set(&self) -> bool {
+        let all = [
+            &self.acknowledge,
+            &self.concurrency,
+            &self.rate,
+            &self.retry.backoff_base,
+            &self.retry.backoff_cap,
+            &self.retry.retry_after_cap,
+            &self.retry.give_up_after,
+            &self.retry.max_attempts,
+            &self.breaker_failures,
+            &self.breaker_probe,
+        ];
+        all.contains(&&Cause::Delivery)
+    }
 }
 
 /// The causes of what is kept of finished events.

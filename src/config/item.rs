@@ -89,7 +89,8 @@ pub(super) fn all<T>(results: impl Iterator<Item = Result<T, Reported>>) -> Resu
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
-        DeValue::Integer(_) | DeValue::Float(_) => "a number without quotes",
+        DeValue::Integer(_) => "a number without quotes",
+        DeValue::Float(_) => "a number with a fraction",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",

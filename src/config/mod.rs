@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-pub use cause::{Cause, Causes, DeliveryCauses, HistoryCauses, NamespaceCauses, RouteCauses};
+pub use cause::{Cause, Causes, DeliveryCauses, HistoryCauses, NamespaceCauses, RetryCauses, RouteCauses};
 pub use environment::Environment;
 pub use explain::explain;
 pub use faults::{ConfigFaults, Fault};

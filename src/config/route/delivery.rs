@@ -8,9 +8,9 @@ use crate::event::RetryPolicy;
 use crate::provider::{Acknowledgement, Profile};
 use crate::quantity::format_duration;
 
-use super::super::cause::{Cause, DeliveryCauses};
+use super::super::cause::{Cause, DeliveryCauses, RetryCauses};
 use super::super::faults::Reported;
-use super::super::section::Section;
+use super::super::section::{Read, Section};
 use super::super::value;
 use super::acknowledge;
 use super::mode::Mode;
@@ -55,58 +55,82 @@ pub(super) fn read(
     mode: Result<Mode, Reported>,
 ) -> Result<Delivery, Reported> {
     let mut section = route.section("delivery")?;
-    let concurrency = section.number("concurrency", 1..=MAX_CONCURRENCY);
-    let rate = section.parse("rate", Rate::parse);
-    let backoff = backoff(&mut section);
-    let retry_after_cap = section.parse("retry_after_cap", value::length(MAX_GAP));
-    let give_up_after = section.parse("give_up_after", value::length(MAX_GIVE_UP_AFTER));
-    let max_attempts = section.number("max_attempts", 1..=MAX_MAX_ATTEMPTS);
-    let breaker_failures = section.number("breaker_failures", 1..=MAX_BREAKER_FAILURES);
-    let breaker_probe = section.parse("breaker_probe", value::length(MAX_BREAKER_PROBE));
+    let concurrency = filled(section.number("concurrency", 1..=MAX_CONCURRENCY), DEFAULT_CONCURRENCY);
+    let rate = optional(section.parse("rate", Rate::parse));
+    let policy = policy(&mut section);
+    let breaker_failures =
+        filled(section.number("breaker_failures", 1..=MAX_BREAKER_FAILURES), DEFAULT_BREAKER_FAILURES);
+    let breaker_probe = filled(section.parse("breaker_probe", value::length(MAX_BREAKER_PROBE)), DEFAULT_BREAKER_PROBE);
     let acknowledge = acknowledge::read(&mut section, profile, mode);
     section.finish();
-    let [backoff_base, backoff_cap] = backoff?;
-    let (concurrency, concurrency_cause) = filled(concurrency?, DEFAULT_CONCURRENCY);
-    let (rate, rate_cause) = filled(rate?.map(Some), None);
-    let (retry_after_cap, retry_after_cause) = filled(retry_after_cap?, DEFAULT_RETRY_AFTER_CAP);
-    let (give_up_after, give_up_cause) = filled(give_up_after?, DEFAULT_GIVE_UP_AFTER);
-    let (max_attempts, max_attempts_cause) = filled(max_attempts?.map(Some), None);
-    let (breaker_failures, failures_cause) = filled(breaker_failures?, DEFAULT_BREAKER_FAILURES);
-    let (breaker_probe, probe_cause) = filled(breaker_probe?, DEFAULT_BREAKER_PROBE);
-    let (acknowledge, acknowledge_cause) = acknowledge?;
-    let causes = DeliveryCauses {
-        acknowledge: acknowledge_cause,
-        concurrency: concurrency_cause,
-        rate: rate_cause,
-        backoff_base: backoff_base.1,
-        backoff_cap: backoff_cap.1,
-        retry_after_cap: retry_after_cause,
-        give_up_after: give_up_cause,
-        max_attempts: max_attempts_cause,
-        breaker_failures: failures_cause,
-        breaker_probe: probe_cause,
-    };
-    let (backoff_base, backoff_cap) = (backoff_base.0, backoff_cap.0);
-    let policy = RetryPolicy { backoff_base, backoff_cap, retry_after_cap, give_up_after, max_attempts };
-    let concurrency = usize::from(concurrency);
-    Ok(Delivery { policy, concurrency, rate, breaker_failures, breaker_probe, acknowledge, causes })
+    let (concurrency, rate, (policy, retry)) = (concurrency?, rate?, policy?);
+    let (breaker_failures, breaker_probe, acknowledge) = (breaker_failures?, breaker_probe?, acknowledge?);
+    Ok(Delivery {
+        policy,
+        concurrency: usize::from(concurrency.0),
+        rate: rate.0,
+        breaker_failures: breaker_failures.0,
+        breaker_probe: breaker_probe.0,
+        acknowledge: acknowledge.0,
+        causes: DeliveryCauses {
+            acknowledge: acknowledge.1,
+            concurrency: concurrency.1,
+            rate: rate.1,
+            retry,
+            breaker_failures: breaker_failures.1,
+            breaker_probe: breaker_probe.1,
+        },
+    })
 }
 
 /// What is set, else what holds then.
-fn filled<T>(set: Option<T>, default: T) -> (T, Cause) {
-    set.map_or((default, Cause::BuiltIn), |value| (value, Cause::Delivery))
+fn filled<T>(read: Read<T>, default: T) -> Result<(T, Cause), Reported> {
+    Ok(read?.map_or((default, Cause::BuiltIn), |value| (value, Cause::Delivery)))
 }
 
-/// Base and cap. A base of 0 would be no back-off, and a base above the cap none that grows.
+/// What is set, else nothing.
+fn optional<T>(read: Read<T>) -> Result<(Option<T>, Cause), Reported> {
+    filled(read.map(|set| set.map(Some)), None)
+}
+
+fn policy(section: &mut Section<'_>) -> Result<(RetryPolicy, RetryCauses), Reported> {
+    let backoff = backoff(section);
+    let retry_after_cap = filled(section.parse("retry_after_cap", value::length(MAX_GAP)), DEFAULT_RETRY_AFTER_CAP);
+    let give_up_after = filled(section.parse("give_up_after", value::length(MAX_GIVE_UP_AFTER)), DEFAULT_GIVE_UP_AFTER);
+    let max_attempts = optional(section.number("max_attempts", 1..=MAX_MAX_ATTEMPTS));
+    let [base, cap] = backoff?;
+    let (retry_after_cap, give_up_after, max_attempts) = (retry_after_cap?, give_up_after?, max_attempts?);
+    let policy = RetryPolicy {
+        backoff_base: base.0,
+        backoff_cap: cap.0,
+        retry_after_cap: retry_after_cap.0,
+        give_up_after: give_up_after.0,
+        max_attempts: max_attempts.0,
+    };
+    let causes = RetryCauses {
+        backoff_base: base.1,
+        backoff_cap: cap.1,
+        retry_after_cap: retry_after_cap.1,
+        give_up_after: give_up_after.1,
+        max_attempts: max_attempts.1,
+    };
+    Ok((policy, causes))
+}
+
+/// Base and cap. A base of 0 would be no back-off, and one above the cap none that grows.
 fn backoff(section: &mut Section<'_>) -> Result<[(Duration, Cause); 2], Reported> {
-    let base = section.parse("backoff_base", value::length(MAX_GAP));
-    let cap = section.parse("backoff_cap", value::length(MAX_GAP));
-    let (base, cap) = (filled(base?, DEFAULT_BACKOFF_BASE), filled(cap?, DEFAULT_BACKOFF_CAP));
+    let base = filled(section.parse("backoff_base", value::length(MAX_GAP)), DEFAULT_BACKOFF_BASE);
+    let cap = filled(section.parse("backoff_cap", value::length(MAX_GAP)), DEFAULT_BACKOFF_CAP);
+    let (base, cap) = (base?, cap?);
     if base.0 > cap.0 {
-        let place = if base.1 == Cause::Delivery { "backoff_base" } else { "backoff_cap" };
-        let [base, cap] = [base.0, cap.0].map(format_duration);
-        let reason = format_args!("leaves backoff_base {base} above backoff_cap {cap}");
-        return Err(section.fault(place, reason));
+        let [base_text, cap_text] = [base.0, cap.0].map(format_duration);
+        // Of the two, the one that was set.
+        let (key, told) = if base.1 == Cause::Delivery {
+            ("backoff_base", format!("is {base_text}, above the {cap_text} of backoff_cap"))
+        } else {
+            ("backoff_cap", format!("is {cap_text}, below the {base_text} of backoff_base"))
+        };
+        return Err(section.fault(key, format_args!("{told}: gaps between attempts only grow")));
     }
     Ok([base, cap])
 }

@@ -29,6 +29,7 @@ pub(super) struct Parts {
 impl Parts {
     pub(super) fn causes(&self) -> RouteCauses {
         RouteCauses {
+            max_duration: self.lifetimes.max_duration.1.clone(),
             processing_ttl: self.lifetimes.processing_ttl.1.clone(),
             confirmed_ttl: self.lifetimes.confirmed_ttl.1.clone(),
             answer_within: self.lifetimes.answer_within.1.clone(),
@@ -48,7 +49,7 @@ impl Parts {
             provider: self.sender.provider.clone().filter(|_| verified),
             path: self.identity.path.clone(),
             forward_to: self.forward_to.clone(),
-            max_duration: self.lifetimes.max_duration,
+            max_duration: self.lifetimes.max_duration.0,
             signing_key: self.signing_key.clone(),
             policy,
             concurrency,
@@ -73,7 +74,7 @@ impl Parts {
                 Mode::Sync => proxy::Mode::Sync,
                 Mode::Queue => proxy::Mode::Queue { acknowledge },
             },
-            max_duration: lifetimes.max_duration,
+            max_duration: lifetimes.max_duration.0,
             processing_ttl: lifetimes.processing_ttl.0,
             confirmed_ttl: lifetimes.confirmed_ttl.0,
             on_store_failure: lifetimes.on_store_failure.0,

@@ -17,6 +17,9 @@ const RECEIVED_AT: HeaderName = HeaderName::from_static("onced-received-at");
 const SEQUENCE: HeaderName = HeaderName::from_static("onced-sequence");
 const VERIFIED: HeaderName = HeaderName::from_static("onced-verified");
 
+/// Why an event without an identity is unguarded, for the app and for the metrics.
+pub const NO_EVENT_ID: &str = "no_event_id";
+
 /// What is said of a request that goes to an app.
 #[derive(Debug, Clone)]
 pub struct Marks<'m> {
@@ -41,7 +44,7 @@ pub struct EventMarks<'m> {
     pub attempt: u32,
     /// Its key; `None` for an event without an identity.
     pub key: Option<&'m Key>,
-    /// Why nothing guards it against being handed over twice.
+    /// Why nothing guards it against being handed over twice, where that is not for want of an identity.
     pub degraded: Option<&'m str>,
 }
 
@@ -76,7 +79,7 @@ impl EventMarks<'_> {
             headers.insert(SEQUENCE, sequence.into());
         }
         headers.insert(ATTEMPT, self.attempt.into());
-        if let Some(reason) = self.degraded {
+        if let Some(reason) = self.degraded.or(self.key.is_none().then_some(NO_EVENT_ID)) {
             say(headers, DEGRADED, reason);
         }
         if let (Some(name), false) = (self.name(), headers.contains_key(IDEMPOTENCY_KEY)) {

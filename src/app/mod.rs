@@ -13,7 +13,7 @@ mod signing;
 
 pub(crate) use address::is_bare;
 pub use address::{ForwardTo, ForwardToError, RoutePath, RoutePathError};
-pub use marks::{EventMarks, Marks};
+pub use marks::{EventMarks, Marks, NO_EVENT_ID};
 pub use request::request;
 pub use sending::{Apps, Outcome};
 pub use signing::{SigningKey, SigningKeyError};

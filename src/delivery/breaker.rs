@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::settings::LaneSettings;
 use crate::claim::Timestamp;
 use crate::event::{Attempt, AttemptOutcome};
 
@@ -37,6 +38,12 @@ pub(super) enum Admission {
 pub(super) struct BreakerSettings {
     pub(super) failures: u32,
     pub(super) probe: Duration,
+}
+
+impl BreakerSettings {
+    pub(super) fn of(settings: &LaneSettings) -> Self {
+        Self { failures: settings.breaker_failures, probe: settings.breaker_probe }
+    }
 }
 
 /// Of one app.

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::app::{ForwardTo, RoutePath, SigningKey};
-use crate::claim::Namespace;
+use crate::claim::{ConfirmedTtl, Namespace};
 use crate::event::RetryPolicy;
 
 /// How the events of one route go to its app.
@@ -18,6 +18,8 @@ pub struct LaneSettings {
     pub route: Box<str>,
     /// Where the claims of its events live.
     pub namespace: Namespace,
+    /// How long a finished event is remembered, where it becomes so by its hand-over.
+    pub confirmed_ttl: ConfirmedTtl,
     /// The profile that every event of the route is verified by, for `Onced-Verified`; `None` with `verify = "none"`.
     pub provider: Option<Box<str>>,
     /// The path that its senders call; what follows a prefix goes on to the app.

@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use super::{Attempt, AttemptOutcome, Cause, Event, Next};
+use super::{Attempt, AttemptOutcome, Cause, Due, Event, Next, State};
 use crate::claim::Timestamp;
 
 /// Hand-overs of an event that its app refuses, in one budget: an app in the middle of a deploy is forgiven, and one that
@@ -32,6 +32,18 @@ pub struct RetryPolicy {
     pub give_up_after: Duration,
     /// How many hand-overs an event may have; `None` is as many as its time allows.
     pub max_attempts: Option<u32>,
+}
+
+impl Event {
+    /// Gives up on the event, if it waits at this place.
+    pub fn give_up(&mut self, due: Due, cause: Cause, at: Timestamp) -> bool {
+        if self.state != State::Queued(due) {
+            return false;
+        }
+        self.delivery.cause = Some(cause);
+        self.state = State::Dead { since: at };
+        true
+    }
 }
 
 /// What an attempt says about the next one.

@@ -18,6 +18,7 @@ use super::Received;
 use super::dead_letter::{Evidence, Tried, is_final};
 use super::guard::Guarded;
 use super::headers::towards_app;
+use super::history::History;
 use super::settings::RouteSettings;
 use super::verdict::Verdict;
 use crate::app::{self, Apps, EventMarks, Marks};
@@ -25,9 +26,6 @@ use crate::event::EventId as DeliveryId;
 use crate::ledger::{Ledger, fresh_bits};
 use crate::provider::EventId;
 use crate::store::{Fault, Store};
-
-/// Why an event without an identity goes on unguarded, for the app and for the metrics.
-pub(super) const NO_EVENT_ID: &str = "no_event_id";
 
 /// An event on its way to the app.
 #[derive(Debug)]
@@ -48,6 +46,8 @@ pub(super) struct Course {
     pub(super) late: oneshot::Sender<()>,
     /// A stop that waits no longer: what the app does is not known then.
     pub(super) cut: CancellationToken,
+    /// Where the event goes when all went well, on a route that records it.
+    pub(super) history: Option<History>,
 }
 
 /// What is kept of the attempt's event, if anything.
@@ -75,8 +75,9 @@ impl Letter {
 
 impl Attempt {
     /// Hands the event over, keeps what has to be kept, and settles its claim.
-    pub(super) async fn run(self, apps: Apps, ledger: Arc<Ledger>, received: Received, course: Course) -> Verdict {
+    pub(super) async fn run(self, apps: Apps, ledger: Arc<Ledger>, received: Received, mut course: Course) -> Verdict {
         let (store, delivery) = (ledger.store(), self.delivery());
+        let history = course.history.take();
         let (request, evidence) = self.request(received, delivery, &ledger);
         let mut letter = Letter { evidence, since: Instant::now(), is_written: false };
         let verdict = match request {
@@ -99,6 +100,9 @@ impl Attempt {
         if let Err(fault) = unkept {
             tracing::warn!(route = %self.route.name, %fault, "a dead letter that was handled is still kept");
         }
+        if let (Some(history), Some(evidence), true) = (history, letter.evidence, verdict.is_success()) {
+            evidence.pass(&verdict, self.tried(self.number(), letter.since), ledger.clock().now(), &history);
+        }
         verdict
     }
 
@@ -112,7 +116,7 @@ impl Attempt {
         store: &Store,
         course: Course,
     ) -> Verdict {
-        let Course { patience, late, cut } = course;
+        let Course { patience, late, cut, history: _ } = course;
         let mut sending = pin!(apps.send(&self.route.name, request, self.route.max_duration));
         tokio::select! {
             outcome = &mut sending => return Verdict::of(&self.route, outcome),
@@ -152,7 +156,7 @@ impl Attempt {
             sequence: None,
             attempt: self.number(),
             key: guarded.map(|guarded| &guarded.key),
-            degraded: guarded.map_or(Some(NO_EVENT_ID), |guarded| guarded.degraded.map(Fault::as_str)),
+            degraded: guarded.and_then(|guarded| guarded.degraded).map(Fault::as_str),
         }
     }
 

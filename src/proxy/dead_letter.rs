@@ -10,12 +10,13 @@ use http::request::Parts;
 use tokio::time::Instant;
 
 use super::headers::towards_app;
+use super::history::History;
 use super::settings::{KeepFailures, RouteSettings};
 use super::verdict::Verdict;
 use super::{Event, Received};
 use crate::claim::{Key, Record, Timestamp};
 use crate::clock::Clock;
-use crate::event::{AttemptOutcome, Cause, Content, EventId, Failure, HeaderLine, MAX_EXCERPT_BYTES};
+use crate::event::{Attempt, AttemptOutcome, Cause, Content, EventId, Failure, HeaderLine, MAX_EXCERPT_BYTES, Passed};
 use crate::ledger::{Ledger, fresh_bits};
 use crate::server::spelled;
 use crate::store::Store;
@@ -83,11 +84,10 @@ impl Evidence {
         clock: &Clock,
     ) -> Option<Self> {
         match route.keep_failures {
-            KeepFailures::Never => return None,
-            KeepFailures::Stopped(_) | KeepFailures::Always => {}
+            KeepFailures::Never if !route.keep_passed => return None,
+            KeepFailures::Never | KeepFailures::Stopped(_) | KeepFailures::Always => {}
         }
-        let waited_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let received_at = Timestamp::from_millis(clock.now().as_millis().saturating_sub(waited_ms));
+        let received_at = clock.now().before(at.elapsed());
         Some(Self { id, head: head.clone(), body: body.clone(), received_at })
     }
 
@@ -97,6 +97,29 @@ impl Evidence {
         let failure = self.failure(verdict, tried, store.clock().now());
         // Why not has been told, and nothing else can be done about it.
         let _kept = store.keep_event(failure, async move || self.content(sender_id).await).await;
+    }
+
+    /// Lets the history have the event, which its app has handled.
+    pub(super) fn pass(self, verdict: &Verdict, tried: Tried<'_>, now: Timestamp, history: &History) {
+        let (sender_id, at) = (tried.sender_id.map(Into::into), now.before(tried.since.elapsed()));
+        let Failure {
+            id,
+            route,
+            namespace,
+            key,
+            received_at,
+            body_bytes,
+            app,
+            attempt,
+            took_ms,
+            outcome,
+            status,
+            excerpt,
+            ..
+        } = self.failure(verdict, tried, now);
+        let attempt = Attempt { number: attempt, at, took_ms, outcome, status };
+        let passed = Passed { id, route, namespace, key, received_at, body_bytes, app, attempt, at: now, excerpt };
+        history.keep(passed, self.content(sender_id));
     }
 
     fn failure(&self, verdict: &Verdict, tried: Tried<'_>, at: Timestamp) -> Failure {

@@ -1,7 +1,7 @@
 //! The webhook proxy: stands in front of the apps and does the claiming for them.
 //!
 //! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, answer
-//! a handshake, find the event id, claim, hand over, confirm or release, answer. What stops it on the way is a
+//! a handshake, find the event id, claim, hand over, confirm or release, answer; or, on a queue route, accept and answer. What stops it on the way is a
 //! [`Verdict`], and what a verdict looks like to a sender stands in one file ([`answer`]).
 //!
 //! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
@@ -15,8 +15,10 @@ mod dead_letter;
 mod guard;
 mod handshake;
 mod headers;
+mod history;
 mod identity;
 mod kept;
+mod queue;
 mod settings;
 mod table;
 mod verdict;
@@ -50,6 +52,7 @@ use crate::server::{BodyError, BodyLimits, Request, Response};
 use attempt::{Attempt, Course};
 use handshake::Admitted;
 use headers::Origin;
+use history::History;
 use identity::EventKey;
 use table::{Found, MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
@@ -70,6 +73,7 @@ pub struct Proxy {
     attempts: TaskTracker,
     /// Ends the wait for apps, when a stop cannot wait any longer.
     cut: CancellationToken,
+    history: History,
     quiet: Quiet<Topic>,
 }
 
@@ -93,6 +97,8 @@ enum Topic {
     Crowded,
     /// A handshake that found no place, and that nobody has signed.
     CrowdedHandshakes,
+    /// An event that could not be put into its queue.
+    NotAccepted,
 }
 
 /// One request whose body has been read.
@@ -128,8 +134,10 @@ impl Proxy {
         hooks: &HooksSettings,
         routes: Vec<RouteSettings>,
     ) -> Self {
+        let attempts = TaskTracker::new();
         Self {
             apps,
+            history: History::new(Arc::clone(&ledger), Arc::clone(&metrics), attempts.clone()),
             ledger,
             metrics,
             routing: RwLock::new(Arc::new(Routing {
@@ -137,7 +145,7 @@ impl Proxy {
                 trusted_proxies: hooks.trusted_proxies.clone(),
             })),
             over_tls: hooks.tls.is_some(),
-            attempts: TaskTracker::new(),
+            attempts,
             cut: CancellationToken::new(),
             quiet: Quiet::default(),
         }
@@ -248,8 +256,9 @@ impl Proxy {
         let patience = received.at + event.route.answer_within;
         let watch = Watch(event.route.name.clone());
         let (late, kept) = oneshot::channel();
-        let course = Course { patience, late, cut: self.cut.clone() };
-        let running = Arc::clone(self).claim_and_hand_over(event, received, course);
+        let history = event.route.keep_passed.then(|| self.history.clone());
+        let course = Course { patience, late, cut: self.cut.clone(), history };
+        let running = Arc::clone(self).take_course(event, received, course);
         let running = self.attempts.spawn(async move {
             let (_place, _watch) = (place, watch);
             running.await
@@ -263,6 +272,16 @@ impl Proxy {
                 Verdict::Late
             }
         }
+    }
+
+    async fn take_course(self: Arc<Self>, event: Event, received: Received, course: Course) -> Verdict {
+        if let Mode::Queue { .. } = event.route.mode {
+            // Apart: what the events of sync routes never come to should not make the room for them larger.
+            if let Some(verdict) = Box::pin(self.accept(&event, &received)).await {
+                return verdict;
+            }
+        }
+        self.claim_and_hand_over(event, received, course).await
     }
 
     async fn claim_and_hand_over(self: Arc<Self>, event: Event, received: Received, course: Course) -> Verdict {

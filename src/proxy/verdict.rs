@@ -33,7 +33,11 @@ pub(super) enum Verdict {
     NoId,
     /// It was no event, but what the sender asks before it delivers.
     Handshake(Greeting),
-    /// The event was handled before.
+    /// The event is in its queue, and safe there; what its sender gets for it.
+    Accepted(Response<Bytes>),
+    /// There is no room for the event.
+    NoRoom,
+    /// The event was handled before, or accepted.
     Duplicate {
         /// What the app answered then, where that is to be said again.
         replay: Option<Response<Bytes>>,
@@ -103,6 +107,8 @@ impl Verdict {
             | Self::Unverified
             | Self::Stale
             | Self::NoId
+            | Self::Accepted(_)
+            | Self::NoRoom
             | Self::Duplicate { .. }
             | Self::InProgress { .. }
             | Self::StoreDown
@@ -120,6 +126,7 @@ impl Verdict {
             Self::Unrouted => "unrouted",
             Self::Unverified | Self::Stale => "unverified",
             Self::Handshake(_) => "handshake",
+            Self::Accepted(_) => "accepted",
             Self::Duplicate { .. } => "duplicate",
             Self::InProgress { .. } | Self::Late => "in_progress",
             Self::StoreDown => "degraded",
@@ -128,6 +135,7 @@ impl Verdict {
             | Self::Method { .. }
             | Self::Body(_)
             | Self::NoId
+            | Self::NoRoom
             | Self::Redirected(_)
             | Self::NeverReached
             | Self::Unknown { .. }

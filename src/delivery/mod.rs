@@ -142,6 +142,12 @@ impl Delivery {
         self.works.cut.cancel();
     }
 
+    /// Whether events of a route are handed over; those of one that is not in the config are parked.
+    #[must_use]
+    pub fn is_working(&self, route: &str) -> bool {
+        self.lanes().contains_key(route)
+    }
+
     fn lane(&self, route: &str) -> Option<Arc<LaneDoor>> {
         self.lanes().get(route).cloned()
     }

@@ -371,7 +371,7 @@ async fn without_its_store_nothing_is_kept_and_the_failure_is_answered_all_the_s
     assert_eq!(front.letters().await.len(), 1, "what was kept can still be read");
     // What is handled meanwhile is remembered, and kept no longer when the store is back.
     told(&front, &mut app, &kept, Some(Reply::ok())).await.assert(200, "forwarded");
-    front.regain_store().await;
+    front.regain_store(|| ()).await;
     let dir = front.daemon.ledger().store().dir().clone();
     assert_eq!(front.letters().await, []);
     assert_eq!(front.sample(REJECTED), 0.0);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::claim::{Claim, Command, Outcome, ProcessingTtl, Record, Token};
-use crate::event::Delivery;
+use crate::event::{Delivery, State};
 use crate::store::{AnswerAt, OnStoreFailure, Request};
 
 fn claim_of(key: Key) -> Request {
@@ -412,7 +412,7 @@ async fn what_is_too_much_is_not_accepted() {
     let dir = tempfile::tempdir().unwrap();
     let time = ManualTime::new(START_MS);
     let small = StoreSettings { max_event_bytes: 40_000, ..settings(dir.path()) };
-    let full = StoreSettings { min_free_bytes: u64::MAX, ..settings(&dir.path().join("..").join(dir.path())) };
+    let full = StoreSettings { min_free_bytes: u64::MAX, ..settings(dir.path()) };
     let (store, metrics) = open_at(small, &time);
     let home = Home { dir, time, store, metrics };
     let id = home.queued("a").await;

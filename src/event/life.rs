@@ -90,6 +90,17 @@ impl Event {
         true
     }
 
+    /// Nobody is at it any more: it waits where it waited, and nobody knows what became of its last hand-over. `false` where
+    /// it was not being handed over.
+    pub fn interrupt(&mut self) -> bool {
+        let State::Delivering(due) = self.state else {
+            return false;
+        };
+        self.delivery.note_unknown();
+        self.state = State::Queued(due);
+        true
+    }
+
     fn renew_budget(&mut self, at: Timestamp) {
         self.delivery.cause = None;
         self.delivery.budget_from = self.delivery.attempts;
@@ -252,6 +263,16 @@ mod tests {
         event.finish(&attempt(2, AttemptOutcome::Delivered), b"", Next::Delivered, NOW);
         assert_eq!(event.state, State::Delivered { at: NOW });
         assert_eq!(event.delivery.log, [attempt(2, AttemptOutcome::Delivered)]);
+    }
+
+    #[test]
+    fn what_was_cut_off_waits_where_it_waited() {
+        let mut cut_off = event(State::Delivering(FRESH));
+        assert!(cut_off.interrupt() && !cut_off.interrupt());
+        assert_eq!((cut_off.state, cut_off.delivery.attempts), (State::Queued(FRESH), 2));
+        cut_off.begin(How::Scheduled(FRESH), "app", NOW);
+        let log: Vec<_> = cut_off.delivery.log.iter().map(|attempt| (attempt.number, attempt.outcome)).collect();
+        assert_eq!(log, [(2, AttemptOutcome::Unknown)], "it is logged once");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use onced::event::StateName;
 use onced::store::EventSelection;
 
 use crate::harness::{App, Event, Front, Reply, now, route, until};
-use crate::queue::{SECOND, START_MS, entries, github, queue, until_entries, until_waits};
+use crate::queue::{SECOND, START_MS, a_while, entries, github, hits, queue, until_entries, until_waits};
 
 /// B79: a hanging receiver occupied the workers; deliveries that had nothing to do with it waited for minutes.
 #[tokio::test]
@@ -91,9 +91,7 @@ async fn routes_to_one_app_share_its_breaker() {
     until_waits(&front, 1).await;
     front.post(&Event::stripe(now(), "{\"id\":\"evt_1\"}")).await.assert(202, "accepted");
     let mut app = app.appear().await;
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     app.assert_quiet();
     time.advance(60 * SECOND);
     app.answers(Reply::ok()).await;
@@ -137,9 +135,7 @@ async fn a_rate_spreads_the_hand_overs_over_time() {
     }
     app.answers(Reply::ok()).await;
     for _ in 1..30 {
-        for _ in 0..20 {
-            tokio::task::yield_now().await;
-        }
+        a_while().await;
         app.assert_quiet();
         time.advance(Duration::from_millis(100));
         app.answers(Reply::ok()).await;
@@ -185,7 +181,7 @@ async fn operators_may_look_at_a_busy_queue() {
             let (from, to) = if sent % 100 == 7 { ("1000/s", "2000/s") } else { ("2000/s", "1000/s") };
             front.reload(from, to).await.unwrap();
         }
-        for hit in app.waiting().await {
+        for hit in hits(&mut app).await {
             hit.answer(Reply::ok());
             seen += 1;
         }

@@ -5,7 +5,9 @@ use onced::event::{AttemptOutcome, Cause, Event as Entry, StateName};
 use onced::store::{Actor, Filter};
 
 use crate::harness::{App, Event, Front, Reply, route};
-use crate::queue::{SECOND, entries, entry, github, queue, until_entries, until_entry, until_state, until_waits};
+use crate::queue::{
+    SECOND, a_while, entries, entry, github, queue, until_entries, until_entry, until_state, until_waits,
+};
 
 const ONCE: &str = "[route.delivery]\nmax_attempts = 1";
 
@@ -59,9 +61,7 @@ async fn a_double_click_yields_one_hand_over_and_what_is_delivered_needs_force()
     let clicks = async { tokio::join!(delivery.replay(dead.id, false), delivery.replay(dead.id, false)) };
     let answer = async {
         let hit = app.hit().await;
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
+        a_while().await;
         hit.answer(Reply::ok())
     };
     let ((first, second), _seen) = tokio::join!(clicks, answer);
@@ -94,9 +94,7 @@ async fn an_event_that_waits_or_is_under_way_is_handed_over_once_at_a_time() {
     let answered = async {
         let hit = app.hit().await;
         time.advance(std::time::Duration::from_millis(gap));
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
+        a_while().await;
         hit.answer(Reply::status(500))
     };
     let (replayed, _seen) = tokio::join!(replayed, answered);

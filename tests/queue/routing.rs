@@ -4,7 +4,7 @@ use onced::delivery::Replayed;
 use onced::event::StateName;
 
 use crate::harness::{App, Event, Front, Reply, route};
-use crate::queue::{SECOND, entry, github, queue, until_entries, until_entry, until_state, until_waits};
+use crate::queue::{SECOND, a_while, entry, github, queue, until_entries, until_entry, until_state, until_waits};
 
 #[tokio::test]
 async fn events_of_a_route_that_is_gone_are_parked_and_go_on_when_it_is_back() {
@@ -16,9 +16,7 @@ async fn events_of_a_route_that_is_gone_are_parked_and_go_on_when_it_is_back() {
     let whole = queue("github", &app, "");
     front.reload(&whole, "").await.unwrap();
     time.advance(3_600 * SECOND);
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     app.assert_quiet();
     let parked = entry(&front).await;
     assert_eq!((parked.state.name(), parked.delivery.attempts), (StateName::Queued, 1));
@@ -87,9 +85,7 @@ async fn a_reload_changes_the_limits_for_what_waits() {
     front.reload("concurrency = 3", "concurrency = 1").await.unwrap();
     held.remove(0).answer(Reply::ok());
     held.remove(0).answer(Reply::ok());
-    for _ in 0..200 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     app.assert_quiet();
     held.remove(0).answer(Reply::ok());
     app.answers(Reply::ok()).await;

@@ -2,8 +2,9 @@
 //!
 //! # What it guarantees
 //!
-//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx. Where a failed
-//!    event will not come again, it is kept as a dead letter, synced, before the failure is answered.
+//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx, or, on a queue
+//!    route, when the event is stored and synced. Where a failed event will not come again, it is kept as a dead letter,
+//!    synced, before the failure is answered.
 //! 2. A handled event is not handed over again inside its window, and its sender still gets 2xx.
 //! 3. A duplicate of an unfinished attempt never gets 2xx until that attempt is known to have succeeded.
 //! 4. Bytes out equal bytes in; input that fails verification changes no state.
@@ -18,8 +19,8 @@
 //!
 //! It does not promise exactly-once effects: a crash between the app's success and the confirm leads to a second
 //! hand-over, which can be recognised by its event id and its attempt number. Nor can it keep what it has not stored: an
-//! event whose hand-over is under way when the process is killed is lost if its sender does not come again (the next start
-//! says how many), and so is one that fails while the store is down or out of room.
+//! event of a sync route whose hand-over is under way when the process is killed is lost if its sender does not come again
+//! (the next start says how many), and so is one that fails while the store is down or out of room.
 //!
 //! # Where things happen
 //!

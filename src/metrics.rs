@@ -6,7 +6,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+pub use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
@@ -67,6 +67,15 @@ pub struct ByCause {
     pub cause: &'static str,
 }
 
+/// Labels of a gauge of events.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByRouteAndState {
+    /// The route's name.
+    pub route: String,
+    /// queued, delivering, delivered, dead or passed.
+    pub state: &'static str,
+}
+
 /// Labels of a count of events that could not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByRouteAndReason {
@@ -111,6 +120,10 @@ pub struct Metrics {
     pub attempts: Family<ByApp, Counter>,
     /// How long hand-overs took.
     pub attempt_seconds: Histogram,
+    /// Events that are kept, by state.
+    pub queue_events: Family<ByRouteAndState, Gauge>,
+    /// Bytes that events take.
+    pub event_bytes: Gauge,
     /// Events that were given up on and are kept.
     pub dead_letters: Family<ByCause, Gauge>,
     /// Events that should have been kept and could not be.
@@ -151,6 +164,8 @@ impl Metrics {
             hooks: Family::default(),
             attempts: Family::default(),
             attempt_seconds: attempt,
+            queue_events: Family::default(),
+            event_bytes: Gauge::default(),
             dead_letters: Family::default(),
             events_not_kept: Family::default(),
             store_records: Family::default(),
@@ -180,6 +195,8 @@ impl Metrics {
         registry.register("onced_hooks", "Webhooks by what their sender was told", self.hooks.clone());
         registry.register("onced_attempts", "Hand-overs to apps by outcome", self.attempts.clone());
         registry.register("onced_attempt_seconds", "Duration of hand-overs to apps", self.attempt_seconds.clone());
+        registry.register("onced_queue_events", "Events that are kept, by state", self.queue_events.clone());
+        registry.register("onced_event_bytes", "Bytes that kept events take", self.event_bytes.clone());
         registry.register("onced_dead_letters", "Events given up on and kept", self.dead_letters.clone());
         registry.register(
             "onced_events_not_kept",

@@ -28,7 +28,7 @@ async fn keep_passed(queue: &Queue, number: u8, route: &str) -> String {
         excerpt: Box::default(),
     };
     let store = queue.home.daemon.ledger().store();
-    store.keep_passed(passed, async || content("p")).await.unwrap();
+    store.keep_passed(passed, content("p")).await.unwrap();
     id(number).to_string()
 }
 

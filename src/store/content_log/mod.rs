@@ -33,6 +33,7 @@ use std::sync::Arc;
 use super::mark::sync_dir;
 use crate::event::EventId;
 
+pub(super) use frame::Entries;
 pub(super) use segments::Segments;
 
 /// The directory's name.

@@ -5,8 +5,9 @@ use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::{BorrowDecode, Encode};
 use bytes::Bytes;
 
+use super::super::content_log::Span;
 use super::super::kept::{ContentFile, Kept, Place};
-use super::{CODEC, DamagedRecord, MAX_VALUE_BYTES, sealed, unsealed};
+use super::{CODEC, DamagedRecord, MAX_VALUE_BYTES, number_of, sealed, unsealed, word_of};
 use crate::claim::{Key, Namespace, ROUTE_PREFIX, Timestamp};
 use crate::event::{
     Attempt, AttemptOutcome, Cause, Content, Delivery, Due, DueLane, Event, EventId, HeaderLine, State,
@@ -17,6 +18,9 @@ const VERSION: u8 = 2;
 const MAX_HEAD_BYTES: usize = 1 << 20;
 const HEAD_CODEC: Configuration<LittleEndian, Varint, Limit<MAX_HEAD_BYTES>> =
     bincode::config::standard().with_limit::<MAX_HEAD_BYTES>();
+const HEAD_LENGTH_BYTES: usize = 4;
+/// About what a head takes beyond its texts: their lengths.
+const HEAD_SLACK_BYTES: usize = 256;
 
 #[derive(Encode, BorrowDecode)]
 struct Disk<'a> {
@@ -27,9 +31,10 @@ struct Disk<'a> {
     key: Option<&'a str>,
     received_at_ms: u64,
     body_bytes: u64,
+    remembered_until_ms: Option<u64>,
     state: DiskState,
     delivery: DiskDelivery<'a>,
-    place: DiskPlace<'a>,
+    place: DiskPlace,
 }
 
 /// A further state is a further variant at the end.
@@ -66,8 +71,8 @@ struct DiskAttempt {
 }
 
 #[derive(Encode, BorrowDecode)]
-enum DiskPlace<'a> {
-    Inline { head: DiskHead<'a>, body: &'a [u8] },
+enum DiskPlace {
+    Log { segment: u32, offset: u32, bytes: u32 },
     File { nonce: u64, bytes: u64 },
 }
 
@@ -80,29 +85,17 @@ struct DiskHead<'a> {
 
 /// The value of an entry; `None` when it is larger than a value may be, which one of a route that can be configured never
 /// is.
-pub(in crate::store) fn encode_event(event: &Event, place: &Place) -> Option<Vec<u8>> {
-    // Not even tried with a body that alone is too large.
-    if let Place::Inline(content) = place
-        && content.len_bytes() > MAX_VALUE_BYTES as u64
-    {
-        return None;
-    }
+pub(in crate::store) fn encode_event(kept: &Kept) -> Option<Vec<u8>> {
     let bytes = sealed(VERSION, |bytes| {
-        bincode::encode_into_std_write(to_disk(event, place), bytes, CODEC).expect("memory takes every write");
+        bincode::encode_into_std_write(to_disk(kept), bytes, CODEC).expect("memory takes every write");
     });
     (bytes.len() <= MAX_VALUE_BYTES).then_some(bytes)
-}
-
-/// Whether an entry with this place would still fit into a value after any number of further failures.
-pub(in crate::store) fn has_room_to_grow(event: &Event, place: &Place) -> bool {
-    encode_event(event, place).is_some_and(|value| value.len() + 1_200 <= MAX_VALUE_BYTES)
 }
 
 pub(in crate::store) fn decode_event(id: EventId, bytes: &[u8]) -> Result<Kept, DamagedRecord> {
     let body = unsealed(VERSION, bytes)?;
     let (disk, _) = bincode::borrow_decode_from_slice(body, CODEC).map_err(DamagedRecord::Decode)?;
-    let (event, place) = from_disk(id, disk)?;
-    Ok(Kept { event, place, record_bytes: bytes.len() as u64 })
+    from_disk(id, disk, bytes.len() as u64)
 }
 
 /// What stands in a file before the body.
@@ -115,7 +108,28 @@ pub(in crate::store) fn decode_head(head: &[u8], body: Bytes) -> Result<Content,
     Ok(head_from_disk(head, body))
 }
 
-fn to_disk<'a>(event: &'a Event, place: &'a Place) -> Disk<'a> {
+/// A content for the content log: the length of the head, the head, the body.
+pub(in crate::store) fn encode_content(content: &Content) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEAD_LENGTH_BYTES + content.len_bytes() as usize + HEAD_SLACK_BYTES);
+    bytes.extend_from_slice(&[0; HEAD_LENGTH_BYTES]);
+    bincode::encode_into_std_write(head_to_disk(content), &mut bytes, HEAD_CODEC).expect("memory takes every write");
+    let length = u32::try_from(bytes.len() - HEAD_LENGTH_BYTES).expect("a head is bounded far below the limit");
+    bytes[..HEAD_LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(&content.body);
+    bytes
+}
+
+pub(in crate::store) fn decode_content(bytes: Vec<u8>) -> Result<Content, DamagedRecord> {
+    let (length, rest) = bytes.split_first_chunk().ok_or(DamagedRecord::Short)?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let head = rest.get(..length).ok_or(DamagedRecord::Short)?;
+    let content = decode_head(head, Bytes::new())?;
+    let body = Bytes::from(bytes).slice(HEAD_LENGTH_BYTES + length..);
+    Ok(Content { body, ..content })
+}
+
+fn to_disk(kept: &Kept) -> Disk<'_> {
+    let event = &kept.event;
     let namespace = event.namespace.as_str();
     let is_own = namespace.strip_prefix(ROUTE_PREFIX) == Some(&event.route);
     Disk {
@@ -127,8 +141,11 @@ fn to_disk<'a>(event: &'a Event, place: &'a Place) -> Disk<'a> {
         body_bytes: event.body_bytes,
         state: state_to_disk(&event.state),
         delivery: delivery_to_disk(&event.delivery),
-        place: match place {
-            Place::Inline(content) => DiskPlace::Inline { head: head_to_disk(content), body: &content.body },
+        remembered_until_ms: kept.remembered_until.map(Timestamp::as_millis),
+        place: match &kept.place {
+            Place::Log(Span { segment, offset, bytes }) => {
+                DiskPlace::Log { segment: *segment, offset: *offset, bytes: *bytes }
+            }
             Place::File(file) => DiskPlace::File { nonce: file.nonce, bytes: file.bytes },
         },
     }
@@ -176,15 +193,6 @@ fn attempt_to_disk(attempt: &Attempt) -> DiskAttempt {
     }
 }
 
-/// What stands for a word on the disk: its place among all, where a further word comes last.
-fn number_of<T: PartialEq>(all: &[T], word: T) -> u8 {
-    all.iter().position(|other| *other == word).and_then(|place| u8::try_from(place).ok()).unwrap_or(u8::MAX)
-}
-
-fn word_of<T: Copy>(all: &[T], number: u8) -> Result<T, DamagedRecord> {
-    all.get(usize::from(number)).copied().ok_or(DamagedRecord::Word)
-}
-
 fn head_to_disk(content: &Content) -> DiskHead<'_> {
     DiskHead {
         target: &content.target,
@@ -193,7 +201,7 @@ fn head_to_disk(content: &Content) -> DiskHead<'_> {
     }
 }
 
-fn from_disk(id: EventId, disk: Disk<'_>) -> Result<(Event, Place), DamagedRecord> {
+fn from_disk(id: EventId, disk: Disk<'_>, record_bytes: u64) -> Result<Kept, DamagedRecord> {
     let namespace = match disk.namespace {
         Some(namespace) => Namespace::parse_any(namespace),
         None => Namespace::of_route(disk.route),
@@ -211,10 +219,11 @@ fn from_disk(id: EventId, disk: Disk<'_>) -> Result<(Event, Place), DamagedRecor
         delivery: delivery_from_disk(disk.delivery)?,
     };
     let place = match disk.place {
-        DiskPlace::Inline { head, body } => Place::Inline(head_from_disk(head, Bytes::copy_from_slice(body))),
-        DiskPlace::File { nonce, bytes } => Place::File(ContentFile { id, nonce, bytes }),
+        DiskPlace::Log { segment, offset, bytes } => Place::Log(Span { segment, offset, bytes }),
+        DiskPlace::File { nonce, bytes } => Place::File(ContentFile { nonce, bytes }),
     };
-    Ok((event, place))
+    let remembered_until = disk.remembered_until_ms.map(Timestamp::from_millis);
+    Ok(Kept { event, place, remembered_until, record_bytes })
 }
 
 fn state_from_disk(disk: &DiskState) -> State {
@@ -327,33 +336,27 @@ mod tests {
         }
     }
 
-    fn places() -> [Place; 3] {
-        let bare = Content { sender_id: None, headers: Vec::new(), ..content(b"") };
-        [
-            Place::Inline(content(b"\0\xff")),
-            Place::Inline(bare),
-            Place::File(ContentFile { id: ID, nonce: 5, bytes: 6 }),
-        ]
+    fn places() -> [Place; 2] {
+        let span = Span { segment: u32::MAX, offset: u32::MAX, bytes: u32::MAX };
+        [Place::Log(span), Place::File(ContentFile { nonce: u64::MAX, bytes: u64::MAX })]
+    }
+
+    fn kept(event: Event, place: Place) -> Kept {
+        Kept { event, place, remembered_until: Some(Timestamp::from_millis(u64::MAX)), record_bytes: 0 }
     }
 
     #[test]
     fn every_entry_comes_back_as_it_was_and_stays_under_the_limit() {
         for event in [largest(), smallest()] {
             for place in places() {
-                let bytes = encode_event(&event, &place).expect("it fits");
-                let kept = decode_event(ID, &bytes).expect("sound");
-                assert_eq!((kept.event, kept.place, kept.record_bytes), (event.clone(), place, bytes.len() as u64));
+                let kept = kept(event.clone(), place);
+                let bytes = encode_event(&kept).expect("it fits");
+                let record_bytes = bytes.len() as u64;
+                assert_eq!(decode_event(ID, &bytes).expect("sound"), Kept { record_bytes, ..kept });
             }
         }
-    }
-
-    #[test]
-    fn what_does_not_fit_into_a_value_is_told_at_every_length() {
-        let fits = |length| encode_event(&smallest(), &Place::Inline(content(&vec![0; length]))).is_some();
-        let longest = (0..=MAX_VALUE_BYTES).rev().find(|length| fits(*length)).expect("some fit");
-        assert!((1_000..MAX_VALUE_BYTES).contains(&longest), "{longest}");
-        assert!((0..longest).all(fits));
-        assert!(!fits(25 << 20));
+        let too_large = Event { route: "a".repeat(MAX_VALUE_BYTES).into(), ..largest() };
+        assert_eq!(encode_event(&kept(too_large, places()[0])), None);
     }
 
     #[test]
@@ -374,7 +377,7 @@ mod tests {
         for (state, cause) in states.into_iter().flat_map(|state| causes.clone().map(move |cause| (state, cause))) {
             let delivery = Delivery { cause, log: log.clone(), ..largest().delivery };
             let event = Event { state, delivery, ..largest() };
-            let bytes = encode_event(&event, &places()[2]).expect("it fits");
+            let bytes = encode_event(&kept(event.clone(), places()[1])).expect("it fits");
             assert_eq!(decode_event(ID, &bytes).expect("sound").event, event);
         }
     }
@@ -383,7 +386,7 @@ mod tests {
     fn a_flipped_bit_a_lost_byte_or_another_version_is_never_taken_for_an_entry() {
         let mut tried = 0;
         for place in places() {
-            let bytes = encode_event(&smallest(), &place).expect("it fits");
+            let bytes = encode_event(&kept(smallest(), place)).expect("it fits");
             for length in 0..bytes.len() {
                 assert!(decode_event(ID, &bytes[..length]).is_err());
             }
@@ -404,5 +407,17 @@ mod tests {
     fn the_head_of_a_file_comes_back_as_it_was() {
         let content = content(b"body");
         assert_eq!(decode_head(&encode_head(&content), content.body.clone()).expect("sound"), content);
+    }
+
+    #[test]
+    fn a_content_comes_back_as_it_was_and_what_is_cut_short_does_not() {
+        for body in [&b""[..], b"\0a body\xff"] {
+            let content = content(body);
+            let bytes = encode_content(&content);
+            assert_eq!(decode_content(bytes.clone()).expect("sound"), content);
+            for length in 0..bytes.len() - body.len() {
+                assert!(decode_content(bytes[..length].to_vec()).is_err(), "{length}");
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! - [`Arrival`]: an event for a queue; [`Passed`]: one that was handled while its sender waited; [`Failure`]: one whose
 //!   hand-over failed, of which the first makes an entry and each later one changes it.
 //! - [`Content`]: what was sent, byte for byte.
+//! - [`RetryPolicy`]: by what rule attempts follow each other.
 
 mod arrival;
 mod attempt;
@@ -19,6 +20,7 @@ mod entry;
 mod failure;
 mod id;
 mod life;
+mod retry;
 mod state;
 
 pub use arrival::{Arrival, Passed};
@@ -29,4 +31,5 @@ pub use entry::{Delivery, Event, MAX_APP_BYTES, MAX_EXCERPT_BYTES};
 pub use failure::Failure;
 pub use id::EventId;
 pub use life::{Beginning, How};
+pub use retry::{FEW, RetryPolicy};
 pub use state::{Due, DueLane, State, StateName};

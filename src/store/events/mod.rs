@@ -12,6 +12,7 @@
 mod accept;
 pub(super) mod audit;
 mod begin;
+mod bury;
 mod compact;
 mod content;
 pub(super) mod desk;

@@ -1,6 +1,6 @@
 //! Who did what to events.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::apps::Reply;
 use super::command_line::run;

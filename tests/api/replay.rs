@@ -93,9 +93,8 @@ async fn of_ten_replays_of_a_dead_letter_one_is_forwarded_and_past_the_guard_all
     let event = queue.accept("orders", "e-1").await;
     queue.app.answers(Reply::status(500)).await;
     queue.until_state(&event, "dead").await;
-    let body = json!({ "times": 10 });
-    let (answer, seen) =
-        tokio::join!(queue.home.post(&format!("/v1/events/{event}/replay"), &body), queue.app.answers(Reply::ok()));
+    let (path, body) = (format!("/v1/events/{event}/replay"), json!({ "times": 10 }));
+    let (answer, seen) = tokio::join!(queue.home.post(&path, &body), queue.app.answers(Reply::ok()));
     let operation = &document["paths"]["/v1/events/{id}/replay"]["post"];
     let schema = described(operation, 200, "application/json");
     assert_eq!((answer.status, misfit(&document, schema, &answer.json())), (200, None));
@@ -111,8 +110,7 @@ async fn of_ten_replays_of_a_dead_letter_one_is_forwarded_and_past_the_guard_all
     // Past the guard, whatever the app makes of it, it stays what it is.
     let forced = json!({ "times": 2, "force": true });
     let answering = async { (queue.app.answers(Reply::ok()).await, queue.app.answers(Reply::status(503)).await) };
-    let (answer, (third, fourth)) =
-        tokio::join!(queue.home.post(&format!("/v1/events/{event}/replay"), &forced), answering);
+    let (answer, (third, fourth)) = tokio::join!(queue.home.post(&path, &forced), answering);
     assert_eq!((third.attempt(), fourth.attempt()), ("3", "4"));
     let expected = vec![("forwarded".to_owned(), Some(3), Some(200)), ("failed".to_owned(), Some(4), Some(503))];
     assert_eq!(results(&answer.json()), (expected, [1, 0]));

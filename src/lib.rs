@@ -29,7 +29,8 @@
 //! | Where does it become durable? | `store/commit.rs`, `Committer::commit`: decide a group, write, sync once, answer |
 //! | What if the process dies there? | Before the sync nobody was answered, but for a claim that the proxy was granted, whose word to its sender waits for a sync of its own ([`store::AnswerAt::Decision`]); after it the record is there. `tests/binary` kills the program fifty times and compares every answer |
 //! | What if the disk fails there? | `store/outage.rs`: answers from memory, marked as degraded, written back when the disk is back |
-//! | What becomes of an event that fails? | `proxy/dead_letter.rs`, `Evidence::keep`: what was sent goes into `store/events.rs`, if its sender does not come again |
+//! | What becomes of an event that fails? | `proxy/dead_letter.rs`, `Evidence::keep`: what was sent goes into `store/events/keep.rs`, if its sender does not come again |
+//! | Where does an event become safe? | `store/events/accept.rs`: what was sent, its entry, its place in the schedule and its claim, in one synced commit; what was cut off goes at the next start (`store/events/undo.rs`) |
 //! | What does a reload change, and what not? | `daemon/reload.rs`, `Reloader::reload`: all of a config that holds, or nothing |
 //! | Where is a webhook's life? | `proxy/mod.rs`, `Proxy::serve`, read from top to bottom |
 //!

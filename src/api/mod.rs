@@ -84,7 +84,7 @@ impl Api {
 
     /// Whether a route of this name is configured now.
     fn has_route(&self, name: &str) -> bool {
-        self.delivery.has_route(name)
+        self.delivery.is_working(name)
     }
 
     fn settings(&self) -> Arc<ApiSettings> {

@@ -19,7 +19,7 @@ use super::fault::Fault;
 use super::kept::{ContentFile, Place};
 use super::settings::StoreSettings;
 use crate::chain::Chain;
-use crate::event::{Cause, Failure, StateName};
+use crate::event::{Cause, EventId, Failure, State, StateName};
 use crate::metrics::{ByCause, ByRouteAndReason, ByRouteAndState, Gauge, Metrics};
 
 /// More than the value of an entry takes beside its content, with what the database adds to it.
@@ -139,6 +139,8 @@ pub(super) struct Stock {
     pub(super) named: HashSet<u64>,
     /// Entries that cannot be read.
     pub(super) unreadable: usize,
+    /// Events that are being handed over: as many as there are places for that.
+    pub(super) delivering: Vec<EventId>,
 }
 
 impl Room {
@@ -255,6 +257,9 @@ impl Room {
             match item? {
                 (_, Ok(kept)) => {
                     counts.add(&Counted::of(&kept));
+                    if let State::Delivering(_) = kept.event.state {
+                        stock.delivering.push(kept.event.id);
+                    }
                     match kept.place {
                         Place::Log(span) => spans.push(span),
                         Place::File(file) => drop(stock.named.insert(file.nonce)),

@@ -129,7 +129,7 @@ async fn when_the_store_comes_back_so_does_the_delivery_and_what_was_answered_me
         tokio::task::yield_now().await;
     }
     app.assert_quiet();
-    front.regain_store().await;
+    front.regain_store(|| time.advance(SECOND)).await;
     let mut left = 8;
     while left > 0 {
         time.advance(SECOND);

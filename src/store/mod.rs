@@ -24,6 +24,7 @@ mod engine;
 mod error;
 mod events;
 mod fault;
+mod gauges;
 mod guard;
 mod healthy;
 mod held;

@@ -1,7 +1,7 @@
 //! What a process that died has left: events that were never acknowledged, and hand-overs that nobody is at any more.
 //!
-//! A group that failed leaves the former too. The id of a queued event begins with its number, so those above the last number that was acknowledged are one range. They
-//! go before any number above it is given again.
+//! A group that failed leaves the former too. The id of a queued event begins with its number, so those above the last number
+//! that was acknowledged are one range. They go before any number above it is given again.
 
 use super::super::counts::Counted;
 use super::super::engine::{Engine, EngineError};

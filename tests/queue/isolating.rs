@@ -117,7 +117,7 @@ async fn what_is_too_old_is_given_up_on_while_the_breaker_is_open_some_at_a_time
     let turns = std::cell::Cell::new(0_u32);
     until("the rounds of the housekeeping", || {
         turns.set(turns.get() + 1);
-        if turns.get() % 2_000 == 0 {
+        if turns.get().is_multiple_of(2_000) {
             time.advance(10 * SECOND);
         }
         front.sample(dead) == 150.0

@@ -155,7 +155,7 @@ async fn many_dead_letters_are_queued_anew_by_a_filter_and_each_of_them_once() {
     let other = Filter { route: Some("stripe".into()), ..filter };
     front.daemon.delivery().redrive(other, Actor::new("the test")).await.unwrap();
     crate::harness::soon("the end of the redrive", async {
-        while front.daemon.ledger().store().unfinished_redrives().await.unwrap() != [] {
+        while !front.daemon.ledger().store().unfinished_redrives().await.unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
     })

@@ -77,8 +77,11 @@ async fn the_command_line_asks_what_is_to_be_redriven() {
     home.daemon.stop().await.unwrap();
 }
 
-/// What runs came to: outcome, attempt and status of each, and the counts.
-fn results(body: &Value) -> (Vec<(String, Option<u64>, Option<u64>)>, [u64; 2]) {
+/// Outcome, attempt and status of one run.
+type Run = (String, Option<u64>, Option<u64>);
+
+/// What runs came to, and how many of them were forwarded, and how many duplicates.
+fn results(body: &Value) -> (Vec<Run>, [u64; 2]) {
     let results = body["results"].as_array().unwrap_or_else(|| panic!("{body}")).iter();
     let results = results.map(|result| {
         (result["outcome"].as_str().unwrap().to_owned(), result["attempt"].as_u64(), result["status"].as_u64())

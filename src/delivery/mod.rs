@@ -40,6 +40,7 @@ use crate::app::Apps;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use lane::{Lane, LaneDoor};
+use redrive::Redrives;
 use works::Works;
 
 /// The delivery of one daemon.
@@ -50,8 +51,7 @@ pub struct Delivery {
     lanes: Mutex<HashMap<Box<str>, Arc<LaneDoor>>>,
     /// Rung when there is a lane that does not work yet.
     changed: Notify,
-    /// Rung when there is a redrive.
-    redrives: Notify,
+    redrives: Redrives,
     history: Mutex<HistorySettings>,
 }
 
@@ -69,7 +69,7 @@ impl Delivery {
             works: Arc::new(Works::new(ledger, apps, metrics)),
             lanes: Mutex::default(),
             changed: Notify::new(),
-            redrives: Notify::new(),
+            redrives: Redrives::default(),
             history: Mutex::new(history),
         };
         delivery.replace(lanes, history);

@@ -4,6 +4,8 @@
 //! how far it has come. A step and its progress are one commit. Only what was given up on before the redrive began is
 //! queued, so nothing is queued twice by one redrive, also where it fails again at once.
 
+use humantime::format_rfc3339_millis;
+
 use super::super::Store;
 use super::super::engine::{Engine, EngineError};
 use super::super::fault::Fault;
@@ -74,7 +76,8 @@ impl Store {
     /// # Errors
     /// The fault of the store.
     pub async fn start_redrive(&self, filter: Filter, actor: Actor) -> Result<RedriveId, Fault> {
-        self.ask_event(Start { filter, actor }).await
+        let before = filter.before.map(|before| format_rfc3339_millis(self.clock.wall(before)).to_string());
+        self.ask_event(Start { filter, actor, before }).await
     }
 
     /// Queues some dead letters of a redrive, no more than one commit takes in its stride; `None` where it is finished, or there is none.
@@ -142,6 +145,8 @@ impl Redrive {
 struct Start {
     filter: Filter,
     actor: Actor,
+    /// The filter's moment, as people read it.
+    before: Option<String>,
 }
 
 impl Ask for Start {
@@ -161,12 +166,12 @@ impl Ask for Start {
 
 impl Start {
     fn deed(&self, number: u64) -> Deed {
-        let Filter { route, cause, before, namespaces } = &self.filter;
+        let Filter { route, cause, before: _, namespaces } = &self.filter;
         let target = format!(
-            "route={} cause={} before_ms={} (redrive {number})",
+            "route={} cause={} before={} (redrive {number})",
             route.as_deref().unwrap_or("*"),
             cause.map_or("*", Cause::as_str),
-            before.map_or_else(|| "*".to_owned(), |before| before.as_millis().to_string()),
+            self.before.as_deref().unwrap_or("*"),
         );
         let namespace = match namespaces.as_deref() {
             Some([only]) => Some(only.clone()),

@@ -2,8 +2,9 @@
 //!
 //! # What it guarantees
 //!
-//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx. Where a failed
-//!    event will not come again, it is kept as a dead letter, synced, before the failure is answered.
+//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx, or on a queue route
+//!    when the event is stored and synced. Where a failed event will not come again, it is kept as a dead letter, synced,
+//!    before the failure is answered.
 //! 2. A handled event is not handed over again inside its window, and its sender still gets 2xx.
 //! 3. A duplicate of an unfinished attempt never gets 2xx until that attempt is known to have succeeded.
 //! 4. Bytes out equal bytes in; input that fails verification changes no state.
@@ -31,13 +32,14 @@
 //! | What if the disk fails there? | `store/outage.rs`: answers from memory, marked as degraded, written back when the disk is back |
 //! | What becomes of an event that fails? | `proxy/dead_letter.rs`, `Evidence::keep`: what was sent goes into `store/events/keep.rs`, if its sender does not come again |
 //! | Where does an event become safe? | `store/events/accept.rs`: what was sent, its entry, its place in the schedule and its claim, in one synced commit; what was cut off goes at the next start (`store/events/undo.rs`) |
+//! | What becomes of an event that is queued? | `delivery/hand_over.rs`, `HandOver::run`: counted, sent once, judged, written down; [`event::RetryPolicy::next`] says what follows |
 //! | What does a reload change, and what not? | `daemon/reload.rs`, `Reloader::reload`: all of a config that holds, or nothing |
 //! | Where is a webhook's life? | `proxy/mod.rs`, `Proxy::serve`, read from top to bottom |
 //!
 //! # The parts, in reading order
 //!
-//! In short, `cli → daemon → {api, proxy, sweep} → ledger → store → {clock, event} → claim`, `proxy → provider`, all that speaks
-//! HTTP `→ server`, and `config →` the settings that the modules own. In full, and held by `tests/house.rs`:
+//! In short, `cli → daemon → {api, proxy, delivery, sweep} → ledger → store → {clock, event} → claim`, `proxy → provider`,
+//! `{proxy, delivery} → app`, all that speaks HTTP `→ server`, and `config →` the settings that the modules own. In full, and held by `tests/house.rs`:
 //!
 //! | Module | May use |
 //! |---|---|

@@ -32,13 +32,14 @@
 //! | What if the disk fails there? | `store/outage.rs`: answers from memory, marked as degraded, written back when the disk is back |
 //! | What becomes of an event that fails? | `proxy/dead_letter.rs`, `Evidence::keep`: what was sent goes into `store/events/keep.rs`, if its sender does not come again |
 //! | Where does an event become safe? | `store/events/accept.rs`: what was sent, its entry, its place in the schedule and its claim, in one synced commit; what was cut off goes at the next start (`store/events/undo.rs`) |
+//! | What becomes of an event that is queued? | `delivery/hand_over.rs`, `HandOver::run`: counted, sent once, judged, written down; [`event::RetryPolicy::next`] says what follows |
 //! | What does a reload change, and what not? | `daemon/reload.rs`, `Reloader::reload`: all of a config that holds, or nothing |
 //! | Where is a webhook's life? | `proxy/mod.rs`, `Proxy::serve`, read from top to bottom |
 //!
 //! # The parts, in reading order
 //!
-//! In short, `cli → daemon → {api, proxy, sweep} → ledger → store → {clock, event} → claim`, `proxy → provider`, all that speaks
-//! HTTP `→ server`, and `config →` the settings that the modules own. In full, and held by `tests/house.rs`:
+//! In short, `cli → daemon → {api, proxy, delivery, sweep} → ledger → store → {clock, event} → claim`, `proxy → provider`,
+//! `{proxy, delivery} → app`, all that speaks HTTP `→ server`, and `config →` the settings that the modules own. In full, and held by `tests/house.rs`:
 //!
 //! | Module | May use |
 //! |---|---|

@@ -1,8 +1,9 @@
 //! The running daemon: puts the parts together, and takes them apart in order.
 //!
-//! Start: store, ledger, the claims that the process before has left, listeners, workers, ready. A start that fails says why and leaves nothing behind. Stop, with a
-//! log line each: not ready, accept nothing more, drain to the deadline (and finish what the cut callers have begun), stop
-//! the sweep, commit, close. A worker or listener that ends while nobody asked it to ends the daemon, so that the service
+//! Start: store, ledger, the claims that the process before has left, listeners, workers, the delivery of what is queued
+//! among them, ready. A start that fails says why and leaves nothing behind. Stop, with a log line each: not ready, accept
+//! nothing more and begin no other hand-over, drain to the deadline (and finish what the cut callers have begun), stop the
+//! workers, commit, close. A worker or listener that ends while nobody asked it to ends the daemon, so that the service
 //! manager can start it anew.
 
 mod listeners;

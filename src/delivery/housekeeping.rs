@@ -52,6 +52,8 @@ impl Delivery {
                     self.works.note_fault(route, fault, "what is too old cannot be given up on");
                 }
             }
+            // What was looked at was nobody else's meanwhile.
+            self.works.ring(route);
         }
         self.tell_age(route).await;
     }

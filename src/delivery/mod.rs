@@ -105,18 +105,16 @@ impl Delivery {
     /// Hands over what is due, until it is stopped. Returns when a lane has ended that should not have.
     pub async fn run(self: Arc<Self>) -> &'static str {
         let mut working = JoinSet::new();
-        let mut known: HashSet<Box<str>> = HashSet::new();
+        let mut known: HashMap<Box<str>, Arc<LaneDoor>> = HashMap::new();
         loop {
-            known.retain(|route| self.lanes().contains_key(route));
-            let fresh: Vec<_> = {
-                let doors = self.lanes();
-                let fresh = doors.iter().filter(|(route, _)| !known.contains(*route));
-                fresh.map(|(route, door)| (route.clone(), Arc::clone(door))).collect()
-            };
-            for (route, door) in fresh {
-                known.insert(route);
-                working.spawn(Lane::new(Arc::clone(&self.works), door).run());
+            let doors = self.lanes().clone();
+            for (route, door) in &doors {
+                // One that was gone for a while is another one.
+                if !known.get(route).is_some_and(|known| Arc::ptr_eq(known, door)) {
+                    working.spawn(Lane::new(Arc::clone(&self.works), Arc::clone(door)).run());
+                }
             }
+            known = doors;
             tokio::select! {
                 () = self.changed.notified() => {}
                 Some(ended) = working.join_next() => if ended.is_err() {

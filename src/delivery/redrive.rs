@@ -57,7 +57,7 @@ impl Delivery {
         loop {
             if let Err(fault) = self.take_all_steps().await {
                 self.works.note_fault(ALL, fault, "a redrive is put off");
-                self.works.pause(PAUSE).await;
+                self.works.clock().sleep_until(self.works.clock().now().after(PAUSE)).await;
                 continue;
             }
             self.redrives.rung.notified().await;

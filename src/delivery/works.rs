@@ -74,7 +74,7 @@ impl Works {
         self.store().bell(route).notify_one();
     }
 
-    /// Leaves the store alone for a while.
+    /// Leaves the store alone for a while, or until nothing more is begun.
     pub(super) async fn pause(&self, length: Duration) {
         tokio::select! {
             () = self.clock().sleep_until(self.clock().now().after(length)) => {}

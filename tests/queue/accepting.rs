@@ -2,8 +2,8 @@
 
 use onced::event::StateName;
 
-use crate::harness::{App, Event, Front, Reply, SECRET, hmac, route, soon};
-use crate::queue::{entries, entry, github, id_of, queue, until_entries, until_entry, until_state};
+use crate::harness::{App, Event, Front, Reply, SECRET, hmac, route};
+use crate::queue::{entries, github, id_of, queue, until_entries, until_state};
 
 #[tokio::test]
 async fn an_event_is_acknowledged_before_its_app_has_it_and_repeats_get_the_same_whatever_became_of_it() {
@@ -278,45 +278,5 @@ async fn a_dead_event_that_is_sent_again_is_queued_again() {
     assert_eq!(app.answers(Reply::ok()).await.attempt(), "2");
     until_state(&front, StateName::Delivered).await;
     front.post(&event).await.assert(202, "duplicate");
-    app.assert_quiet();
-}
-
-/// With `record = "all"` the history has what went well too, and nobody waits for it.
-#[tokio::test]
-async fn a_sync_route_that_records_all_keeps_what_its_app_has_handled() {
-    let mut app = App::start().await;
-    let front = Front::start(&route("github", &app, "record = \"all\"")).await;
-    for number in ["e-1", "e-2"] {
-        let mut sender = front.sent(&Event::github(number, "{}").with("X-Odd", "caf\u{e9}")).await;
-        app.answers(Reply::ok()).await;
-        sender.answer().await.assert(200, "forwarded");
-    }
-    let entries = until_entries(&front, "two entries", |entries| entries.len() == 2).await;
-    for entry in &entries {
-        assert_eq!((entry.state.name(), entry.delivery.attempts), (StateName::Passed, 1));
-        assert_eq!(entry.delivery.last_status, Some(200));
-        let (_, content) = front.daemon.ledger().store().event_content(entry.id).await.unwrap().unwrap();
-        assert_eq!(&content.body[..], b"{}");
-        assert!(content.headers.iter().any(|line| *line.value == *"caf\u{e9}".as_bytes()));
-    }
-    let front = Front::start(&route("github", &app, "")).await;
-    let mut sender = soon("a sender", front.sent(&Event::github("e-1", "{}"))).await;
-    app.answers(Reply::ok()).await;
-    sender.answer().await.assert(200, "forwarded");
-    assert_eq!(crate::queue::entries(&front).await, []);
-}
-
-/// `record = "off"` keeps a delivered event no longer than its app needs.
-#[tokio::test]
-async fn a_route_that_records_nothing_forgets_what_is_delivered() {
-    let mut app = App::start().await;
-    let front = Front::start(&queue("github", &app, "record = \"off\"")).await;
-    front.post(&Event::github("e-1", "{}")).await.assert(202, "accepted");
-    let hit = app.hit().await;
-    until_entry(&front, "being delivered", |entry| entry.state.name() == StateName::Delivering).await;
-    assert_eq!(entry(&front).await.delivery.attempts, 1);
-    hit.answer(Reply::ok());
-    until_entries(&front, "nothing", <[_]>::is_empty).await;
-    front.post(&Event::github("e-1", "{}")).await.assert(202, "duplicate");
     app.assert_quiet();
 }

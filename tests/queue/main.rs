@@ -8,6 +8,7 @@ mod delivering;
 #[path = "../proxy/harness/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "it is the proxy's harness, and not all of it is needed here")]
 mod harness;
+mod history;
 mod isolating;
 mod queue;
 mod recovering;

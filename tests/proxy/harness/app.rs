@@ -1,7 +1,7 @@
 //! The app.
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 
 use super::message::{field, fields, lines, read_message, text};
@@ -44,6 +44,8 @@ impl Reply {
 /// An app that records what comes, and does what the test says.
 pub(crate) struct App {
     address: String,
+    /// The address of one that is not there yet, which nobody else gets meanwhile.
+    reserved: Option<TcpSocket>,
     hits: mpsc::UnboundedReceiver<Hit>,
     ends: mpsc::UnboundedReceiver<usize>,
 }
@@ -78,21 +80,22 @@ impl App {
                 });
             }
         });
-        Self { address, hits, ends }
+        Self { address, reserved: None, hits, ends }
     }
 
     /// An address where nobody listens.
     pub(crate) async fn absent() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = socket.local_addr().unwrap().to_string();
         let (_, hits) = mpsc::unbounded_channel();
         let (_, ends) = mpsc::unbounded_channel();
-        Self { address, hits, ends }
+        Self { address, reserved: Some(socket), hits, ends }
     }
 
     /// An app at an address where there was none.
     pub(crate) async fn appear(self) -> Self {
-        Self::on(TcpListener::bind(&self.address).await.unwrap())
+        Self::on(self.reserved.unwrap().listen(1024).unwrap())
     }
 
     pub(crate) fn url(&self) -> String {

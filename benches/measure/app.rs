@@ -1,12 +1,12 @@
 //! The app behind the proxies: one thread and epoll, so that it costs little and the same for each of them.
 //!
-//! It answers every event with 200. One that guards itself does what people write by hand: before its work it sets the
-//! event's key in Redis if nobody has, and after it sets the key as done.
+//! It answers every event with 200, and knows of each whether it has had it before. One that guards itself does what people
+//! write by hand: before its work it sets the event's key in Redis if nobody has, and after it sets the key as done.
 
 use std::{
     collections::HashMap,
     io::{self, ErrorKind, Read, Write},
-    net::{Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -19,6 +19,9 @@ use mio::{
     Events, Interest, Poll, Token,
     net::{TcpListener, TcpStream},
 };
+use tokio::net::TcpSocket;
+
+use super::{event::value, keys::number};
 
 /// How often the thread looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(100);
@@ -27,31 +30,70 @@ const INCOMING: usize = 8 * 1024;
 const LISTENER: Token = Token(0);
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CONFLICT: &[u8] = b"HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n";
+/// No load generator sends as many events as this; an id of a higher number is nobody's.
+const NUMBERS: usize = 1 << 30;
 /// The header that carries the event's id.
 const ID: &[u8] = b"x-github-delivery:";
+
+/// An address that is nobody else's: bound, and never listening. Until the app is there, it refuses.
+pub(crate) struct Address {
+    pub(crate) address: SocketAddr,
+    _socket: TcpSocket,
+}
+
+impl Address {
+    pub(crate) fn reserve() -> io::Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        Ok(Self { address: socket.local_addr()?, _socket: socket })
+    }
+}
 
 /// An app that runs until it is dropped.
 pub(crate) struct App {
     pub(crate) address: SocketAddr,
-    handled: Arc<AtomicU64>,
+    counts: Arc<Counts>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    own: Option<Address>,
+}
+
+/// What the app has had.
+#[derive(Default)]
+struct Counts {
+    handled: AtomicU64,
+    distinct: AtomicU64,
+    strangers: AtomicU64,
 }
 
 impl App {
     /// `redis` is where it keeps what it has handled; without one it handles everything that comes.
     pub(crate) fn start(redis: Option<SocketAddr>) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let own = Address::reserve()?;
+        let mut app = Self::listen(own.address, redis)?;
+        app.own = Some(own);
+        Ok(app)
+    }
+
+    /// An app where there was none before.
+    pub(crate) fn appear(at: &Address) -> io::Result<Self> {
+        Self::listen(at.address, None)
+    }
+
+    fn listen(address: SocketAddr, redis: Option<SocketAddr>) -> io::Result<Self> {
+        // It reuses the address: no other socket listens there.
+        let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let (handled, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counts, stop) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
         let work = Work {
             listener: TcpListener::from_std(listener),
             poll: Poll::new()?,
             redis,
             ends: HashMap::new(),
             next: LISTENER.0 + 1,
-            handled: Arc::clone(&handled),
+            seen: Vec::new(),
+            counts: Arc::clone(&counts),
         };
         let told = Arc::clone(&stop);
         let thread = thread::Builder::new().name("app".into()).spawn(move || {
@@ -59,12 +101,22 @@ impl App {
                 eprintln!("the app failed: {error}");
             }
         })?;
-        Ok(Self { address, handled, stop, thread: Some(thread) })
+        Ok(Self { address, counts, stop, thread: Some(thread), own: None })
     }
 
     /// Events that were answered with 200.
     pub(crate) fn handled(&self) -> u64 {
-        self.handled.load(Ordering::Relaxed)
+        self.counts.handled.load(Ordering::Relaxed)
+    }
+
+    /// Of those, how many different ones, of the ones that the load generator sends.
+    pub(crate) fn distinct(&self) -> u64 {
+        self.counts.distinct.load(Ordering::Relaxed)
+    }
+
+    /// Of those, how many that the load generator never sent.
+    pub(crate) fn strangers(&self) -> u64 {
+        self.counts.strangers.load(Ordering::Relaxed)
     }
 }
 
@@ -99,7 +151,9 @@ struct Work {
     redis: Option<SocketAddr>,
     ends: HashMap<Token, End>,
     next: usize,
-    handled: Arc<AtomicU64>,
+    /// A bit for the number of each event.
+    seen: Vec<u64>,
+    counts: Arc<Counts>,
 }
 
 impl Work {
@@ -159,10 +213,10 @@ impl Work {
         match &mut end.role {
             Role::Proxy { redis } => match (whole(&end.incoming[..end.filled]), *redis) {
                 (None, _) => {}
-                (Some(_), None) => {
+                (Some(id), None) => {
+                    // Before the answer: whoever has it may look at the counts.
+                    count(&self.counts, &mut self.seen, id);
                     end.filled = 0;
-                    // Before the answer: whoever has it may look at the count.
-                    self.handled.fetch_add(1, Ordering::Relaxed);
                     end.socket.write_all(OK)?;
                 }
                 (Some(id), Some(redis)) => {
@@ -200,7 +254,9 @@ impl Work {
             return end.socket.write_all(&command(&[b"SET", key, b"done", b"EX", b"345600"]));
         }
         let Some(proxy) = self.ends.get_mut(proxy) else { return Ok(()) };
-        self.handled.fetch_add(u64::from(granted), Ordering::Relaxed);
+        if granted {
+            count(&self.counts, &mut self.seen, key);
+        }
         proxy.socket.write_all(if granted { OK } else { CONFLICT })
     }
 }
@@ -227,6 +283,22 @@ impl End {
     }
 }
 
+/// Counts an event that is handled.
+fn count(counts: &Counts, seen: &mut Vec<u64>, id: &[u8]) {
+    counts.handled.fetch_add(1, Ordering::Relaxed);
+    let Some(number) = number(id).and_then(|number| usize::try_from(number).ok()).filter(|number| *number < NUMBERS)
+    else {
+        counts.strangers.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    let (word, bit) = (number / 64, 1 << (number % 64));
+    if seen.len() <= word {
+        seen.resize(2 * word + 1, 0);
+    }
+    counts.distinct.fetch_add(u64::from(seen[word] & bit == 0), Ordering::Relaxed);
+    seen[word] |= bit;
+}
+
 /// The id of a request that is there whole; `None` while more must come.
 fn whole(input: &[u8]) -> Option<&[u8]> {
     let end = input.windows(4).position(|four| four == b"\r\n\r\n")?;
@@ -239,11 +311,6 @@ fn whole(input: &[u8]) -> Option<&[u8]> {
         }
     }
     (input.len() >= end + 4 + length).then_some(id)
-}
-
-fn value<'l>(line: &'l [u8], name: &[u8]) -> Option<&'l [u8]> {
-    let (found, value) = line.split_at_checked(name.len())?;
-    found.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
 }
 
 /// A command as an array of bulk strings.

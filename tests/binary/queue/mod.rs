@@ -9,3 +9,4 @@ mod place;
 mod redrive;
 mod restart;
 mod steps;
+mod synced;

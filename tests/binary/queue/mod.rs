@@ -2,6 +2,7 @@
 
 mod app;
 mod backlog;
+mod contention;
 mod disk;
 mod event;
 mod kill;

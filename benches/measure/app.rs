@@ -9,7 +9,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -19,9 +19,12 @@ use mio::{
     Events, Interest, Poll, Token,
     net::{TcpListener, TcpStream},
 };
-use tokio::net::TcpSocket;
 
-use super::{event::value, keys::number};
+use super::{
+    address::Address,
+    counts::{Counts, Seen},
+    event::value,
+};
 
 /// How often the thread looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(100);
@@ -30,25 +33,8 @@ const INCOMING: usize = 8 * 1024;
 const LISTENER: Token = Token(0);
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CONFLICT: &[u8] = b"HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n";
-/// No load generator sends as many events as this; an id of a higher number is nobody's.
-const NUMBERS: usize = 1 << 30;
 /// The header that carries the event's id.
 const ID: &[u8] = b"x-github-delivery:";
-
-/// An address that is nobody else's: bound, and never listening. Until the app is there, it refuses.
-pub(crate) struct Address {
-    pub(crate) address: SocketAddr,
-    _socket: TcpSocket,
-}
-
-impl Address {
-    pub(crate) fn reserve() -> io::Result<Self> {
-        let socket = TcpSocket::new_v4()?;
-        socket.set_reuseaddr(true)?;
-        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-        Ok(Self { address: socket.local_addr()?, _socket: socket })
-    }
-}
 
 /// An app that runs until it is dropped.
 pub(crate) struct App {
@@ -57,14 +43,6 @@ pub(crate) struct App {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     own: Option<Address>,
-}
-
-/// What the app has had.
-#[derive(Default)]
-struct Counts {
-    handled: AtomicU64,
-    distinct: AtomicU64,
-    strangers: AtomicU64,
 }
 
 impl App {
@@ -92,7 +70,7 @@ impl App {
             redis,
             ends: HashMap::new(),
             next: LISTENER.0 + 1,
-            seen: Vec::new(),
+            seen: Seen::default(),
             counts: Arc::clone(&counts),
         };
         let told = Arc::clone(&stop);
@@ -104,19 +82,9 @@ impl App {
         Ok(Self { address, counts, stop, thread: Some(thread), own: None })
     }
 
-    /// Events that were answered with 200.
-    pub(crate) fn handled(&self) -> u64 {
-        self.counts.handled.load(Ordering::Relaxed)
-    }
-
-    /// Of those, how many different ones, of the ones that the load generator sends.
-    pub(crate) fn distinct(&self) -> u64 {
-        self.counts.distinct.load(Ordering::Relaxed)
-    }
-
-    /// Of those, how many that the load generator never sent.
-    pub(crate) fn strangers(&self) -> u64 {
-        self.counts.strangers.load(Ordering::Relaxed)
+    /// What it has had so far.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 }
 
@@ -151,8 +119,7 @@ struct Work {
     redis: Option<SocketAddr>,
     ends: HashMap<Token, End>,
     next: usize,
-    /// A bit for the number of each event.
-    seen: Vec<u64>,
+    seen: Seen,
     counts: Arc<Counts>,
 }
 
@@ -215,7 +182,7 @@ impl Work {
                 (None, _) => {}
                 (Some(id), None) => {
                     // Before the answer: whoever has it may look at the counts.
-                    count(&self.counts, &mut self.seen, id);
+                    self.counts.handled(&mut self.seen, id);
                     end.filled = 0;
                     end.socket.write_all(OK)?;
                 }
@@ -255,7 +222,7 @@ impl Work {
         }
         let Some(proxy) = self.ends.get_mut(proxy) else { return Ok(()) };
         if granted {
-            count(&self.counts, &mut self.seen, key);
+            self.counts.handled(&mut self.seen, key);
         }
         proxy.socket.write_all(if granted { OK } else { CONFLICT })
     }
@@ -281,22 +248,6 @@ impl End {
             }
         }
     }
-}
-
-/// Counts an event that is handled.
-fn count(counts: &Counts, seen: &mut Vec<u64>, id: &[u8]) {
-    counts.handled.fetch_add(1, Ordering::Relaxed);
-    let Some(number) = number(id).and_then(|number| usize::try_from(number).ok()).filter(|number| *number < NUMBERS)
-    else {
-        counts.strangers.fetch_add(1, Ordering::Relaxed);
-        return;
-    };
-    let (word, bit) = (number / 64, 1 << (number % 64));
-    if seen.len() <= word {
-        seen.resize(2 * word + 1, 0);
-    }
-    counts.distinct.fetch_add(u64::from(seen[word] & bit == 0), Ordering::Relaxed);
-    seen[word] |= bit;
 }
 
 /// The id of a request that is there whole; `None` while more must come.

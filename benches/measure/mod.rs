@@ -2,8 +2,10 @@
 //! the app behind them, and the figures.
 #![allow(dead_code, reason = "each bench takes what it needs")]
 
+pub(crate) mod address;
 pub(crate) mod app;
 pub(crate) mod connection;
+pub(crate) mod counts;
 pub(crate) mod event;
 pub(crate) mod histogram;
 pub(crate) mod keys;

@@ -7,7 +7,8 @@ use tempfile::TempDir;
 use crate::{
     fresh,
     measure::{
-        app::{Address, App},
+        address::Address,
+        app::App,
         event::{Events, Grant},
         histogram::Histogram,
         keys::Keys,
@@ -70,7 +71,7 @@ impl Duel {
             alone.add(self.alone.server.pid(), || self.alone.accept(self.connections, until))?;
             live.add(self.live.server.pid(), || self.live.accept(self.connections, until))?;
             // What is still to be handed over is no load of the next rival's.
-            behind.push((self.live.keys.taken() - self.app.distinct()) as f64);
+            behind.push((self.live.keys.taken() - self.app.counts().distinct()) as f64);
             self.live.drain(&self.app)?;
             if let Some(rival) = &mut self.nginx {
                 nginx.add(rival.server.pid(), || rival.proxy(self.connections, until))?;
@@ -108,7 +109,7 @@ impl Nginx {
         if let Some(refusal) = &tally.first_refusal {
             return Err(format!("nginx refused {} events, first by: {refusal}", tally.refused).into());
         }
-        let (sent, had) = (self.keys.taken(), self.app.distinct());
+        let (sent, had) = (self.keys.taken(), self.app.counts().distinct());
         if sent == had {
             Ok(tally)
         } else {

@@ -14,7 +14,8 @@ use std::{
 use crate::{
     drain::rate,
     measure::{
-        app::{Address, App},
+        address::Address,
+        app::App,
         load::Until,
         machine::{peak_bytes, resident_bytes},
         text::{bytes, grouped},

@@ -4,7 +4,8 @@ use std::{error::Error, path::Path};
 
 use crate::{
     measure::{
-        app::{Address, App},
+        address::Address,
+        app::App,
         load::Until,
         machine::peak_bytes,
         text::{Spread, bytes, grouped},

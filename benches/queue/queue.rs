@@ -79,7 +79,7 @@ impl Queue {
         let (accepted, mut begun, mut moved) = (self.keys.taken(), Instant::now(), Instant::now());
         let mut series: Vec<(Duration, u64)> = Vec::new();
         loop {
-            let had = app.distinct();
+            let had = app.counts().distinct();
             if series.last().is_none_or(|(_, before)| had > *before) && had > 0 {
                 moved = Instant::now();
                 begun = if series.is_empty() { moved } else { begun };
@@ -94,7 +94,7 @@ impl Queue {
             thread::sleep(LOOK);
         }
         self.until_empty()?;
-        let sums = [app.handled(), app.distinct(), accepted, app.strangers()];
+        let sums = [app.counts().all(), app.counts().distinct(), accepted, app.counts().strangers()];
         if sums != [accepted, accepted, accepted, 0] {
             let [handled, distinct, accepted, strangers] = sums;
             let told =

@@ -141,7 +141,7 @@ impl Rival {
             return Err(format!("{} refused {} events, first by: {refusal}", self.name, tally.refused).into());
         }
         self.answered += self.keys.taken() - before;
-        let (handled, distinct) = (self.app.handled(), self.app.distinct());
+        let (handled, distinct) = (self.app.counts().all(), self.app.counts().distinct());
         if [handled, distinct] != [self.answered; 2] {
             let (name, answered) = (self.name, self.answered);
             return Err(

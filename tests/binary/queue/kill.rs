@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(1_000 / 200 * SENDERS);
 /// How long a daemon lives after it is ready.
 const LIVES_MS: std::ops::Range<u64> = 50..900;
 /// The sizes of bodies, each with how many of a hundred events have it.
-const BODIES: [(u64, usize); 4] = [(60, 2_000), (34, 0), (5, 300_000), (1, 5 << 20)];
+const BODIES: [(usize, usize); 4] = [(60, 2_000), (34, 0), (5, 300_000), (1, 5 << 20)];
 /// One event in so many is refused by the app for good.
 const REFUSED: u64 = 50;
 /// How long the app lives and is dead.
@@ -56,11 +56,10 @@ fn send(daemon: &Daemon, name: &str, again: Vec<Event>, seed: u64, killed: &Atom
 }
 
 fn event(id: &str, random: &mut fastrand::Rng) -> Event {
-    let mut place = random.u64(..100);
-    let (_, bytes) =
-        BODIES.iter().find(|(share, _)| place.checked_sub(*share).map(|left| place = left).is_none()).unwrap();
+    let mut sizes = BODIES.iter().flat_map(|(share, bytes)| std::iter::repeat_n(*bytes, *share));
+    let bytes = sizes.nth(random.usize(..100)).unwrap();
     let refused = if random.u64(..REFUSED) == 0 { "refused-" } else { "" };
-    Event::new(format!("{refused}{id}"), *bytes)
+    Event::new(format!("{refused}{id}"), bytes)
 }
 
 /// What the app does with one hand-over: mostly it says yes.

@@ -2,6 +2,7 @@
 
 mod app;
 mod backlog;
+mod broken;
 mod contention;
 mod disk;
 mod event;
@@ -9,5 +10,6 @@ mod kill;
 mod place;
 mod redrive;
 mod restart;
+mod space;
 mod steps;
 mod synced;

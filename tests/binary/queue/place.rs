@@ -1,6 +1,6 @@
 //! A daemon with a queue route in front of an app, what its events and dead letters are, and what its files take.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -82,6 +82,13 @@ pub(crate) fn accepted(answer: &Answer) {
     assert_eq!((answer.status, answer.header("onced-outcome")), (202, Some("accepted")), "{answer:?}");
 }
 
+/// That the sender is asked to come again, for want of a store.
+#[track_caller]
+pub(crate) fn refused(answer: &Answer) {
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+}
+
 /// All events that a query finds.
 pub(crate) fn events(client: &mut Client, query: &str) -> Vec<Value> {
     pages(client, "events", query)
@@ -125,6 +132,22 @@ pub(crate) fn assert_recognisable(hits: &[Hit], sent: &BTreeMap<String, Print>) 
             assert!(before.attempt < hit.attempt, "{before:?} {hit:?}");
         }
     }
+}
+
+/// Whatever was acknowledged is handed over, and all that is handed over was sent.
+pub(crate) fn all_arrive(
+    app: &App,
+    daemon: &Daemon,
+    acknowledged: &BTreeMap<String, Print>,
+    others: &BTreeMap<String, Print>,
+) {
+    daemon.until_empty();
+    let hits = app.hits();
+    let sent = acknowledged.iter().chain(others).map(|(id, print)| (id.clone(), *print)).collect();
+    assert_recognisable(&hits, &sent);
+    let delivered: BTreeSet<_> = hits.iter().filter(|hit| hit.status == Some(200)).map(|hit| &hit.event).collect();
+    let missing: Vec<_> = acknowledged.keys().filter(|id| !delivered.contains(id)).collect();
+    assert!(missing.is_empty(), "of {}: {missing:?}", acknowledged.len());
 }
 
 /// Bytes of disk that a store takes, by what is in them.

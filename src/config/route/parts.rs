@@ -46,6 +46,7 @@ impl Parts {
         LaneSettings {
             route: self.identity.name.clone(),
             namespace: self.identity.namespace.clone(),
+            confirmed_ttl: self.lifetimes.confirmed_ttl.0,
             provider: self.sender.provider.clone().filter(|_| verified),
             path: self.identity.path.clone(),
             forward_to: self.forward_to.clone(),

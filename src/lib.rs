@@ -41,17 +41,19 @@
 //! | Module | May use |
 //! |---|---|
 //! | `cli` | claim, clock, config, daemon, provider, server, store |
-//! | `daemon` | api, claim, clock, config, ledger, proxy, server, store, sweep |
-//! | `config` | api, claim, ledger, provider, proxy, server, store |
+//! | `daemon` | api, app, claim, clock, config, delivery, ledger, proxy, server, store, sweep |
+//! | `config` | api, app, claim, delivery, event, ledger, provider, proxy, server, store |
 //! | `api` | claim, clock, event, ledger, server, store |
-//! | `proxy` | claim, clock, event, ledger, provider, server, store |
+//! | `proxy` | app, claim, clock, event, ledger, provider, server, store |
+//! | `delivery` | app, claim, clock, event, ledger, store |
+//! | `app` | claim, event, server |
 //! | `sweep` | ledger, store |
 //! | `ledger` | claim, clock, store |
 //! | `store` | claim, clock, event |
 //! | `clock` | claim |
 //! | `event` | claim |
 //!
-//! Whoever is not named uses leaves alone, which all may: [`metrics`], [`quantity`], [`chain`].
+//! Whoever is not named uses leaves alone, which all may: [`metrics`], [`quantity`], [`quiet`], [`chain`].
 //!
 //! - [`claim`]: keys, lifetimes, records and the decisions on them. Pure.
 //! - [`provider`]: what senders' documentation says, as data: signatures, event ids, windows. Pure.
@@ -61,26 +63,31 @@
 //! - [`ledger`]: claims as the API and the proxy ask for them: defaults, waits, counts.
 //! - [`sweep`]: removes what is forgotten.
 //! - [`server`]: HTTP/1.1, with a limit on everything. Alone in mentioning hyper.
+//! - [`app`]: a hand-over: the request for an app, sent once, and what came of it.
 //! - [`api`]: the control API: claim, confirm, release, extend, and reading back.
 //! - [`proxy`]: stands in front of apps: verify, claim, hand over, confirm or release.
+//! - [`delivery`]: hands queued events over until they are delivered or given up on.
 //! - [`config`]: TOML into the settings that the modules own; every fault in one run.
 //! - [`daemon`]: puts it all together and takes it apart in order.
 //! - [`cli`]: the program.
-//! - [`metrics`], [`quantity`], [`chain`]: leaves.
+//! - [`metrics`], [`quantity`], [`quiet`], [`chain`]: leaves.
 
 pub mod api;
+pub mod app;
 pub mod chain;
 pub mod claim;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+pub mod delivery;
 pub mod event;
 pub mod ledger;
 pub mod metrics;
 pub mod provider;
 pub mod proxy;
 pub mod quantity;
+pub mod quiet;
 pub mod server;
 pub mod store;
 pub mod sweep;

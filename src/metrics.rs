@@ -6,7 +6,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+pub use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
@@ -58,6 +58,20 @@ pub struct ByApp {
     pub outcome: &'static str,
 }
 
+/// The label of a gauge of apps.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByAppAlone {
+    /// The app: its host, and its port where that is not the scheme's own.
+    pub app: String,
+}
+
+/// The label of a gauge of routes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByRouteAlone {
+    /// The route's name.
+    pub route: String,
+}
+
 /// Labels of a gauge of dead letters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByCause {
@@ -65,6 +79,15 @@ pub struct ByCause {
     pub route: String,
     /// Why they were given up on.
     pub cause: &'static str,
+}
+
+/// Labels of a gauge of events.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByRouteAndState {
+    /// The route's name.
+    pub route: String,
+    /// queued, delivering, delivered, dead or passed.
+    pub state: &'static str,
 }
 
 /// Labels of a count of events that could not be kept.
@@ -111,10 +134,20 @@ pub struct Metrics {
     pub attempts: Family<ByApp, Counter>,
     /// How long hand-overs took.
     pub attempt_seconds: Histogram,
+    /// Whether the breaker of an app is open.
+    pub breaker_open: Family<ByAppAlone, Gauge>,
+    /// How long ago the event arrived that has waited longest for its delivery.
+    pub queue_oldest_seconds: Family<ByRouteAlone, Gauge>,
+    /// Events that are kept, by state.
+    pub queue_events: Family<ByRouteAndState, Gauge>,
+    /// Bytes that events take.
+    pub event_bytes: Gauge,
     /// Events that were given up on and are kept.
     pub dead_letters: Family<ByCause, Gauge>,
     /// Events that should have been kept and could not be.
     pub events_not_kept: Family<ByRouteAndReason, Counter>,
+    /// Events that went well and that the history lacks.
+    pub events_not_recorded: Family<ByRouteAndReason, Counter>,
     /// Records of each state, as the last sweep counted them.
     pub store_records: Family<ByState, Gauge>,
     /// Bytes that the store takes on the disk.
@@ -151,8 +184,13 @@ impl Metrics {
             hooks: Family::default(),
             attempts: Family::default(),
             attempt_seconds: attempt,
+            breaker_open: Family::default(),
+            queue_oldest_seconds: Family::default(),
+            queue_events: Family::default(),
+            event_bytes: Gauge::default(),
             dead_letters: Family::default(),
             events_not_kept: Family::default(),
+            events_not_recorded: Family::default(),
             store_records: Family::default(),
             store_disk_bytes: Gauge::default(),
             store_free_bytes: Gauge::default(),
@@ -180,11 +218,24 @@ impl Metrics {
         registry.register("onced_hooks", "Webhooks by what their sender was told", self.hooks.clone());
         registry.register("onced_attempts", "Hand-overs to apps by outcome", self.attempts.clone());
         registry.register("onced_attempt_seconds", "Duration of hand-overs to apps", self.attempt_seconds.clone());
+        registry.register("onced_breaker_open", "Whether the breaker of an app is open", self.breaker_open.clone());
+        registry.register(
+            "onced_queue_oldest_seconds",
+            "Age of the event that has waited longest for its delivery",
+            self.queue_oldest_seconds.clone(),
+        );
+        registry.register("onced_queue_events", "Events that are kept, by state", self.queue_events.clone());
+        registry.register("onced_event_bytes", "Bytes that kept events take", self.event_bytes.clone());
         registry.register("onced_dead_letters", "Events given up on and kept", self.dead_letters.clone());
         registry.register(
             "onced_events_not_kept",
             "Events given up on that could not be kept",
             self.events_not_kept.clone(),
+        );
+        registry.register(
+            "onced_events_not_recorded",
+            "Events that went well and that the history lacks",
+            self.events_not_recorded.clone(),
         );
         registry.register("onced_store_records", "Records by state at the last sweep", self.store_records.clone());
         registry.register("onced_store_disk_bytes", "Bytes of the store's files", self.store_disk_bytes.clone());

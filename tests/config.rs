@@ -6,6 +6,8 @@
 mod faulty;
 #[path = "config/good.rs"]
 mod good;
+#[path = "config/queue.rs"]
+mod queue;
 #[path = "config/quick.rs"]
 mod quick;
 #[path = "config/resolved.rs"]

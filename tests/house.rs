@@ -8,25 +8,28 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// For every room: the rooms that it may use. Leaves may be used by all and are not listed.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("api", &["claim", "clock", "event", "ledger", "server", "store"]),
+    ("app", &["claim", "event", "server"]),
     ("chain", &[]),
     ("claim", &[]),
     ("cli", &["claim", "clock", "config", "daemon", "provider", "server", "store"]),
     ("clock", &["claim"]),
-    ("config", &["api", "claim", "ledger", "provider", "proxy", "server", "store"]),
-    ("daemon", &["api", "claim", "clock", "config", "ledger", "proxy", "server", "store", "sweep"]),
+    ("config", &["api", "app", "claim", "delivery", "event", "ledger", "provider", "proxy", "server", "store"]),
+    ("daemon", &["api", "app", "claim", "clock", "config", "delivery", "ledger", "proxy", "server", "store", "sweep"]),
+    ("delivery", &["app", "claim", "clock", "event", "ledger", "store"]),
     ("event", &["claim"]),
     ("ledger", &["claim", "clock", "store"]),
     ("metrics", &[]),
     ("provider", &[]),
-    ("proxy", &["claim", "clock", "event", "ledger", "provider", "server", "store"]),
+    ("proxy", &["app", "claim", "clock", "event", "ledger", "provider", "server", "store"]),
     ("quantity", &[]),
+    ("quiet", &[]),
     ("server", &[]),
     ("store", &["claim", "clock", "event"]),
     ("sweep", &["ledger", "store"]),
 ];
-const LEAVES: [&str; 3] = ["chain", "metrics", "quantity"];
+const LEAVES: [&str; 4] = ["chain", "metrics", "quantity", "quiet"];
 /// The modules that have no I/O, no clock and no async.
 const PURE: [&str; 3] = ["claim", "event", "provider"];
 const IMPURE: [&str; 8] =

@@ -14,16 +14,24 @@ use super::problem::Problem;
 use super::settings::{ApiSettings, Scope, TokenSettings};
 use crate::claim::Namespace;
 use crate::server::Peer;
+use crate::store::Actor;
 
 /// What a caller may do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caller<'a> {
+    /// What the audit list calls it: the name of its token, or the way by which it came without one.
+    name: &'a str,
     scope: Scope,
     /// The namespaces that it is confined to; `None` for all.
     namespaces: Option<&'a [Namespace]>,
 }
 
 impl<'a> Caller<'a> {
+    /// Who it is, for the audit list.
+    pub(super) fn actor(&self) -> Actor {
+        Actor::new(self.name)
+    }
+
     /// The namespaces that the caller is confined to, if it is.
     pub(super) fn namespaces(&self) -> Option<&'a [Namespace]> {
         self.namespaces
@@ -55,7 +63,7 @@ impl<'a> Caller<'a> {
 pub(super) fn caller<'a>(settings: &'a ApiSettings, peer: Peer, headers: &HeaderMap) -> Result<Caller<'a>, Problem> {
     let address = match peer {
         Peer::Unix => {
-            return Ok(Caller { scope: Scope::Operate, namespaces: None });
+            return Ok(Caller { name: "socket", scope: Scope::Operate, namespaces: None });
         }
         Peer::Tcp(address) => address,
     };
@@ -69,7 +77,7 @@ pub(super) fn caller<'a>(settings: &'a ApiSettings, peer: Peer, headers: &Header
 
 fn without_token(settings: &ApiSettings, address: SocketAddr) -> Result<Caller<'_>, Problem> {
     let scope = if address.ip().is_loopback() { settings.loopback } else { None };
-    scope.map(|scope| Caller { scope, namespaces: None }).ok_or(Problem::Unauthorized)
+    scope.map(|scope| Caller { name: "loopback", scope, namespaces: None }).ok_or(Problem::Unauthorized)
 }
 
 /// Every token is compared, whether one before it matched or not.
@@ -83,7 +91,7 @@ fn with_token<'a>(settings: &'a ApiSettings, authorization: &[u8]) -> Option<Cal
         if matches { Some(token) } else { found }
     };
     let token = settings.tokens.iter().fold(None, matching)?;
-    Some(Caller { scope: token.scope, namespaces: token.namespaces.as_deref() })
+    Some(Caller { name: &token.name, scope: token.scope, namespaces: token.namespaces.as_deref() })
 }
 
 /// Refuses what a browser would send on behalf of somebody else's page.

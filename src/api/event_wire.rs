@@ -15,7 +15,7 @@ pub(super) struct EventRow {
     /// The key of its claim; null for an event without an identity.
     pub(super) key: Option<String>,
     pub(super) route: String,
-    /// `dead`: given up on.
+    /// `queued`, `delivering`, `delivered`, `dead` (given up on) or `passed` (handled while its sender waited).
     pub(super) state: &'static str,
     /// RFC 3339 with milliseconds.
     pub(super) received_at: String,
@@ -31,17 +31,20 @@ pub(super) struct EventRow {
 pub(super) struct DeliveryBody {
     /// The app: its host, and its port where that is not the scheme's own.
     pub(super) app: String,
-    /// `dead`: given up on.
+    /// As the event's.
     pub(super) state: &'static str,
     pub(super) attempts: u32,
-    pub(super) first_attempt_at: String,
-    pub(super) last_attempt_at: String,
+    /// Null before the first.
+    pub(super) first_attempt_at: Option<String>,
+    /// Null before the first.
+    pub(super) last_attempt_at: Option<String>,
     /// Null where there is none to come.
     pub(super) next_attempt_at: Option<String>,
     /// What the app answered last; null where its answer is missing.
     pub(super) last_status: Option<u16>,
-    /// `rejected`: the app answered, and not with 2xx. `unreachable`: it was not reached, or its answer is missing.
-    pub(super) cause: &'static str,
+    /// Null unless it was given up on. `rejected`: the app answered, and not with 2xx. `unreachable`: it was not reached, or
+    /// its answer is missing. `attempts_exhausted`, `too_old`: the limits of its route.
+    pub(super) cause: Option<&'static str>,
     /// How the app's last answer begins; what is no UTF-8 in it is replaced.
     pub(super) excerpt: String,
 }

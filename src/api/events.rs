@@ -20,16 +20,13 @@ use super::event_wire::{DeliveryBody, DiscardBody, EventBody, EventListBody, Eve
 use super::problem::Problem;
 use super::query::{DEFAULT_LIMIT, decoded, fields, limit};
 use crate::clock::Clock;
-use crate::event::{Delivery, Event, EventId, HeaderLine};
+use crate::event::{Cause, Event, EventId, HeaderLine, StateName};
 use crate::server::{Response, ResponseBody};
-use crate::store::EventSelection;
+use crate::store::{Discarded, EventSelection};
 
 /// Bodies that are read back at once; each lies in memory as a whole until its reader has taken it, and may be as large as
 /// a route lets it be. Whoever comes then waits. Two, so that one who reads slowly does not keep all others out.
 pub(super) const BODIES_AT_ONCE: usize = 2;
-
-/// The one state that events of this version have.
-const DEAD: &str = "dead";
 
 /// Reads a page of dead letters.
 pub(super) async fn dead_letters(
@@ -104,7 +101,12 @@ pub(super) async fn discard(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Re
         Some(_) => store.event(id).await?.is_some_and(|event| !sees(caller, &event)),
         None => false,
     };
-    let existed = !theirs && store.discard_event(id).await?;
+    let discarded = if theirs { Discarded::Gone } else { store.discard(id, caller.actor()).await? };
+    let existed = match discarded {
+        Discarded::Discarded => true,
+        Discarded::Gone => false,
+        Discarded::Delivering => return Err(Problem::Delivering),
+    };
     if existed {
         tracing::info!(event = %id, "an event was discarded");
     }
@@ -124,7 +126,8 @@ fn sees(caller: &Caller<'_>, event: &Event) -> bool {
 }
 
 fn selection(query: &str) -> Result<EventSelection, Problem> {
-    let mut selection = EventSelection { limit: DEFAULT_LIMIT, ..EventSelection::default() };
+    let mut selection =
+        EventSelection { state: Some(StateName::Dead), limit: DEFAULT_LIMIT, ..EventSelection::default() };
     for (name, value) in fields(query)? {
         match name {
             "route" => selection.route = Some(decoded("route", value)?.into()),
@@ -146,24 +149,25 @@ fn row(event: &Event, clock: &Clock) -> EventRow {
         namespace: event.namespace.to_string(),
         key: event.key.as_ref().map(|key| key.id().to_owned()),
         route: event.route.to_string(),
-        state: DEAD,
+        state: event.state.name().as_str(),
         received_at: rfc3339(clock, event.received_at),
         sequence: event.sequence,
         body_bytes: event.body_bytes,
-        deliveries: vec![delivery(&event.delivery, clock)],
+        deliveries: vec![delivery(event, clock)],
     }
 }
 
-fn delivery(delivery: &Delivery, clock: &Clock) -> DeliveryBody {
+fn delivery(event: &Event, clock: &Clock) -> DeliveryBody {
+    let (delivery, time) = (&event.delivery, |at| rfc3339(clock, at));
     DeliveryBody {
         app: delivery.app.to_string(),
-        state: DEAD,
+        state: event.state.name().as_str(),
         attempts: delivery.attempts,
-        first_attempt_at: rfc3339(clock, delivery.first_at),
-        last_attempt_at: rfc3339(clock, delivery.last_at),
-        next_attempt_at: None,
+        first_attempt_at: delivery.first_at.map(time),
+        last_attempt_at: delivery.last_at.map(time),
+        next_attempt_at: event.state.due().map(|due| time(due.at)),
         last_status: delivery.last_status,
-        cause: delivery.cause.as_str(),
+        cause: delivery.cause.map(Cause::as_str),
         excerpt: String::from_utf8_lossy(&delivery.excerpt).into_owned(),
     }
 }

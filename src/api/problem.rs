@@ -31,6 +31,8 @@ pub(super) enum Problem {
     Absent,
     /// No event has this id.
     NoEvent,
+    /// The event is being handed over.
+    Delivering,
     /// The path takes other methods.
     Method { allow: &'static str },
     /// The body is not JSON, or not one request.
@@ -95,6 +97,7 @@ impl Problem {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound | Self::Absent | Self::NoEvent => StatusCode::NOT_FOUND,
+            Self::Delivering => StatusCode::CONFLICT,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Json { .. } | Self::Field { .. } => StatusCode::BAD_REQUEST,
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -111,6 +114,7 @@ impl Problem {
         match self {
             Self::NotFound => "not_found",
             Self::Absent | Self::NoEvent => "absent",
+            Self::Delivering => "in_progress",
             Self::Method { .. } => "method_not_allowed",
             Self::Json { .. } => "invalid_json",
             Self::Field { .. } => "invalid_field",
@@ -130,6 +134,7 @@ impl Problem {
             Self::NotFound => "there is nothing at this path".into(),
             Self::Absent => "nothing is remembered of this key".into(),
             Self::NoEvent => "no event of this id is kept".into(),
+            Self::Delivering => "the event is being handed over; try again when that has ended".into(),
             Self::Method { allow } => format!("this path takes {allow}").into(),
             Self::Json { detail } | Self::Body { detail, .. } => detail.as_str().into(),
             Self::Field { field, detail } => format!("{field} {detail}").into(),

@@ -236,7 +236,8 @@ fn confirm(standing: Standing<'_>, confirm: &Confirm, now: Timestamp) -> Decisio
         Standing::Absent => (true, 1, None, None),
     };
     let expires_at = now.plus(confirm.confirmed_ttl);
-    let done = Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result: confirm.result.clone() };
+    let result = confirm.result.clone();
+    let done = Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result, event: None };
     Decision::put(Record::Done(done), Outcome::Confirmed { overrun, attempt, expires_at })
 }
 

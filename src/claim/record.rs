@@ -61,6 +61,36 @@ pub struct Done {
     pub owner: Option<Owner>,
     /// What the holder left.
     pub result: Option<WorkResult>,
+    /// The event that was accepted with this key, whose handling may be yet to come. While it is, the key is remembered,
+    /// whatever `expires_at` says.
+    pub event: Option<EventRef>,
+}
+
+/// Names an event; what it is, the event log knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventRef([u8; 16]);
+
+impl EventRef {
+    /// The name that these bits are.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bits.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl Done {
+    /// The same, remembered from now on for as long as it was at first.
+    #[must_use]
+    pub fn renewed(&self, now: Timestamp) -> Self {
+        let ttl = ConfirmedTtl::clamped_ms(self.expires_at.as_millis().saturating_sub(self.confirmed_at.as_millis()));
+        Self { expires_at: now.plus(ttl), ..self.clone() }
+    }
 }
 
 /// What became of the attempt before a claim.

@@ -54,6 +54,7 @@ fn done(expires_at: u64) -> Record {
         fingerprint: Some(print("payload")),
         owner: None,
         result: WorkResult::from_json("{\"n\":1}").ok(),
+        event: None,
     })
 }
 

@@ -91,6 +91,18 @@ impl Timestamp {
         Self(self.0.saturating_add(ttl.0))
     }
 
+    /// The point that a length of time leads to from here.
+    #[must_use]
+    pub fn after(self, length: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// The point that a length of time has led from to here; never before the timeline's zero.
+    #[must_use]
+    pub fn before(self, length: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
+    }
+
     /// How long it is from `earlier` to here; zero when `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

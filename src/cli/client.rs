@@ -101,6 +101,14 @@ fn answer(response: &Response<Bytes>) -> Answer {
     Answer { status: response.status(), bytes: response.body().clone(), text, json }
 }
 
+/// Prints what a problem says, and hands its exit code back.
+pub(super) fn refused(answer: &Answer) -> Exit {
+    let detail = answer.text_of("detail");
+    let why = if detail.is_empty() { "what answered is no onced daemon" } else { detail };
+    let exit = if answer.status == StatusCode::BAD_REQUEST { Exit::Usage } else { Exit::Failed };
+    failed(why, exit)
+}
+
 /// Prints why, and hands the exit code back.
 pub(super) fn failed(why: &str, exit: Exit) -> Exit {
     eprintln!("onced: {why}");

@@ -1,13 +1,14 @@
-//! `dead-letters`: events that were given up on; to list, show and discard them.
-
-use std::io::Write as _;
+//! `dead-letters`: events that were given up on; to list, show, redrive and discard them.
 
 use clap::{Args, Subcommand};
-use http::{Method, StatusCode};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::Value;
+use http::Method;
+use serde_json::{Map, Value};
 
-use super::client::{Answer, ClientArgs, failed};
+use super::client::{ClientArgs, failed};
+use super::event_text::letter_row;
+use super::events::{FilterArgs, OneArgs, body, show};
+use super::pages::{PageArgs, object, print_pages};
+use super::replay::replay_once;
 use super::verbs::tell;
 use super::{Exit, say};
 
@@ -22,31 +23,27 @@ pub(super) struct DeadLettersArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// List them
+    List(ListArgs),
     /// Show one: what was sent, and how it went
     Show(ShowArgs),
+    /// Hand one over again now, or queue many anew; each gets a fresh budget of attempts
+    #[command(
+        after_help = "One is handed over at once, and the exit code says what came of it (see 'onced replay --help'); \
+                            if the app does not take it, it waits in the queue for its next attempt. Many are queued, and \
+                            delivered as the limits of their routes allow; the daemon goes on with it when this command ends."
+    )]
+    Redrive(RedriveArgs),
     /// Give one up for good
     Discard(OneArgs),
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Those of one route only
-    #[arg(long, value_name = "NAME")]
-    route: Option<String>,
-    /// With --json: the next of an earlier page
-    #[arg(long, value_name = "ID", requires = "json")]
-    after: Option<String>,
     #[command(flatten)]
-    client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-struct OneArgs {
-    /// Its id, which the app knows as Onced-Delivery
-    #[arg(value_name = "ID")]
-    id: String,
+    filter: FilterArgs,
     #[command(flatten)]
-    client: ClientArgs,
+    page: PageArgs,
 }
 
 #[derive(Debug, Args)]
@@ -58,137 +55,56 @@ struct ShowArgs {
     body: bool,
 }
 
+#[derive(Debug, Args)]
+struct RedriveArgs {
+    /// The id of one, which the app knows as Onced-Delivery
+    #[arg(value_name = "ID", conflicts_with_all = ["route", "cause", "before", "all"])]
+    id: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// All of them
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
 pub(super) fn dead_letters(args: &DeadLettersArgs) -> Exit {
     match &args.action {
         None => list(&args.list),
-        Some(Action::Show(show)) if show.body => body(&show.one),
-        Some(Action::Show(show)) => print(&show.one.client, show.one.path(""), event_lines),
+        Some(Action::List(args)) => list(args),
+        Some(Action::Show(args)) if args.body => body(&args.one),
+        Some(Action::Show(args)) => show(&args.one),
+        Some(Action::Redrive(args)) => match &args.id {
+            Some(id) => replay_once(&args.client, id),
+            None => redrive(args),
+        },
         Some(Action::Discard(one)) => tell(&one.client, one.client.ask(Method::DELETE, &one.path(""), None)),
     }
 }
 
-impl OneArgs {
-    fn path(&self, below: &str) -> String {
-        format!("/v1/events/{}{below}", utf8_percent_encode(&self.id, NON_ALPHANUMERIC))
-    }
-}
-
-/// Lists all pages; as JSON one, since each is an answer of the daemon.
 fn list(args: &ListArgs) -> Exit {
-    let mut after = args.after.clone();
-    loop {
-        let fields = [("route", &args.route), ("after", &after)];
-        let query: Vec<_> = fields
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value.as_ref()?)))
-            .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)))
-            .collect();
-        let answer = match wanted(&args.client, &format!("/v1/dead-letters?{}", query.join("&"))) {
-            Ok(answer) => answer,
-            Err(exit) => return exit,
-        };
-        if args.client.json {
-            say(&answer.text);
-            return Exit::Well;
-        }
-        answer.json["items"].as_array().into_iter().flatten().for_each(|item| say(&row(item)));
-        after = answer.json["next"].as_str().map(ToOwned::to_owned);
-        if after.is_none() {
-            return Exit::Well;
-        }
-    }
+    print_pages(&args.page, "/v1/dead-letters", &args.filter.fields(), letter_row)
 }
 
-/// Asks for something and prints it.
-fn print(client: &ClientArgs, path: String, lines: impl Fn(&Value) -> Vec<String>) -> Exit {
-    match wanted(client, &path) {
-        Ok(answer) if client.json => say(&answer.text),
-        Ok(answer) => lines(&answer.json).iter().for_each(|line| say(line)),
+fn redrive(args: &RedriveArgs) -> Exit {
+    let fields = args.filter.fields().into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
+    let filter: Map<String, Value> = fields.collect();
+    // Nobody is to hand everything over again for having left out a word.
+    if filter.is_empty() && !args.all {
+        return failed("which ones? an ID, --route, --cause, --before, or --all", Exit::Usage);
+    }
+    let asked = args.client.ask(Method::POST, "/v1/dead-letters/redrive", Some(&filter.into()));
+    let answer = match asked.and_then(|answer| object(&args.client, answer)) {
+        Ok(answer) => answer,
         Err(exit) => return exit,
+    };
+    if args.client.json {
+        say(&answer.text);
+    } else if answer.json["finished"] == true {
+        say(&format!("redriven: {}", answer.json["redriven"]));
+    } else {
+        say(&format!("redriven: {} so far; job {} goes on", answer.json["redriven"], answer.json["job"]));
     }
     Exit::Well
-}
-
-fn body(one: &OneArgs) -> Exit {
-    match one.client.ask(Method::GET, &one.path("/body"), None) {
-        Ok(answer) if answer.status == StatusCode::OK => {
-            let mut out = std::io::stdout().lock();
-            // A reader that has gone has read enough.
-            let _reader_gone = out.write_all(&answer.bytes).and_then(|()| out.flush()).is_err();
-            Exit::Well
-        }
-        Ok(answer) => refused(&answer),
-        Err(exit) => exit,
-    }
-}
-
-/// An answer that is what was asked for; anything else has been printed.
-fn wanted(client: &ClientArgs, path: &str) -> Result<Answer, Exit> {
-    let answer = client.ask(Method::GET, path, None)?;
-    match answer.status == StatusCode::OK && answer.json.is_object() {
-        true => Ok(answer),
-        false => {
-            if client.json {
-                say(&answer.text);
-            }
-            Err(refused(&answer))
-        }
-    }
-}
-
-fn refused(answer: &Answer) -> Exit {
-    let detail = answer.text_of("detail");
-    let why = if detail.is_empty() { "what answered is no onced daemon" } else { detail };
-    let exit = if answer.status == StatusCode::BAD_REQUEST { Exit::Usage } else { Exit::Failed };
-    failed(why, exit)
-}
-
-/// An event in one line.
-fn row(event: &Value) -> String {
-    let delivery = &event["deliveries"][0];
-    let status = delivery["last_status"].as_u64().map_or("-".to_owned(), |status| status.to_string());
-    format!(
-        "{} {} {} {} after {}, last {} {}, key {}",
-        text(&event["id"]),
-        text(&event["received_at"]),
-        text(&event["route"]),
-        text(&delivery["cause"]),
-        attempts(&delivery["attempts"]),
-        status,
-        text(&delivery["last_attempt_at"]),
-        text(&event["key"]),
-    )
-}
-
-/// An event in full, but for its body.
-fn event_lines(event: &Value) -> Vec<String> {
-    let mut lines = vec![row(event)];
-    for delivery in event["deliveries"].as_array().into_iter().flatten() {
-        lines.push(format!("app: {}", text(&delivery["app"])));
-        let excerpt = text(&delivery["excerpt"]);
-        if !excerpt.is_empty() {
-            // One line, whatever an app says: no line breaks, and nothing that a terminal obeys.
-            lines.push(format!("app said: {}", excerpt.escape_debug()));
-        }
-    }
-    lines.push(format!("sender's id: {}", text(&event["sender_id"]).escape_debug()));
-    lines.push(format!("target: {}", text(&event["target"])));
-    for header in event["headers"].as_array().into_iter().flatten() {
-        let value = match header["value"].as_str() {
-            Some(value) => value.escape_debug().to_string(),
-            None => format!("(base64) {}", text(&header["value_base64"])),
-        };
-        lines.push(format!("header: {}: {value}", text(&header["name"])));
-    }
-    lines.push(format!("body: {} bytes (--body writes them)", event["body_bytes"]));
-    lines
-}
-
-fn attempts(count: &Value) -> String {
-    if count == 1 { "1 attempt".to_owned() } else { format!("{count} attempts") }
-}
-
-/// A text, or a dash for none.
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or("-")
 }

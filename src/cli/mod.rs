@@ -4,12 +4,18 @@
 //! daemon over its API ([`client`]). What a command prints is for people unless `--json` is given: then it is the daemon's
 //! own answer, unchanged.
 
+mod audit;
 mod client;
 mod dead_letters;
+mod event_text;
+mod events;
 mod exit;
 mod logging;
+mod pages;
 mod providers;
 mod reload;
+mod replay;
+mod replay_to;
 mod serve;
 mod status;
 mod verbs;
@@ -53,8 +59,14 @@ enum Command {
     Get(verbs::KeyArgs),
     /// Forget a key, whatever it is
     Forget(verbs::KeyArgs),
-    /// List events that were given up on; show or discard one
+    /// List events, in whatever state; show one, or write its body out
+    Events(events::EventsArgs),
+    /// List events that were given up on; show, redrive or discard them
     DeadLetters(dead_letters::DeadLettersArgs),
+    /// Hand an event over again, to its app or to a URL
+    Replay(replay::ReplayArgs),
+    /// Say who replayed, redrove and discarded what
+    Audit(audit::AuditArgs),
     /// Load the daemon's config anew: all of it, or nothing with the reasons
     Reload(reload::ReloadArgs),
     /// Say whether the daemon is well, and if not, why
@@ -93,7 +105,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Extend(args) => verbs::extend(&args),
         Command::Get(args) => verbs::get(&args),
         Command::Forget(args) => verbs::forget(&args),
+        Command::Events(args) => events::events(&args),
         Command::DeadLetters(args) => dead_letters::dead_letters(&args),
+        Command::Replay(args) => replay::replay(&args),
+        Command::Audit(args) => audit::audit(&args),
         Command::Reload(args) => reload::reload(&args),
         Command::Status(args) => status::status(&args),
     }

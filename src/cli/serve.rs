@@ -27,6 +27,9 @@ pub(super) struct ServeArgs {
     /// The app, as in http://127.0.0.1:3000/hook
     #[arg(long, value_name = "URL", requires = "provider")]
     forward: Option<String>,
+    /// Answer senders with the app's answer (sync), or when the event is stored (queue)
+    #[arg(long, requires = "provider", value_parser = ["sync", "queue"], default_value = "sync")]
+    mode: String,
 }
 
 /// Runs the daemon until it is told to stop.
@@ -171,7 +174,7 @@ pub(super) fn check(args: &ConfigArgs) -> Exit {
 fn config_of(args: &ServeArgs) -> Result<Config, ConfigFaults> {
     match (&args.provider, &args.secret_file, &args.forward) {
         (Some(provider), Some(secret_file), Some(forward)) => {
-            config::quick_route(provider, secret_file, forward, &Environment::new(std::env::vars_os()))
+            config::quick_route(provider, secret_file, forward, &args.mode, &Environment::new(std::env::vars_os()))
         }
         _ => load(&args.config),
     }

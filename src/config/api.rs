@@ -31,7 +31,7 @@ pub(super) fn read(
         section.choice("loopback", &[("claim", Some(Scope::Claim)), ("operate", Some(Scope::Operate)), ("none", None)]);
     let tls = listeners::tls(&mut section);
     let tokens = tokens(&mut section, environment);
-    section.finish(&[]);
+    section.finish();
     refuse_open_doors(&section, &listen, &tls, &tokens)?;
     Ok(ApiSettings {
         listen: listen?,
@@ -95,7 +95,7 @@ fn token(
         Some(none) if none.is_empty() => Err(section.fault("namespaces", "must not be empty; leave it out for all")),
         namespaces => Ok(namespaces),
     });
-    section.finish(&[]);
+    section.finish();
     Ok(TokenSettings { name: name?, token: token?, namespaces: namespaces?, scope: scope? })
 }
 

@@ -16,6 +16,10 @@ pub enum Cause {
     Namespace(Namespace),
     /// The route's own key.
     Route,
+    /// The route's `[route.delivery]`.
+    Delivery,
+    /// `[history]`.
+    History,
     /// It follows from the provider or from another key; the rule in words.
     Derived(String),
 }
@@ -28,6 +32,8 @@ impl fmt::Display for Cause {
             Self::Namespace(name) if name.as_str().contains([':', '.']) => write!(f, "[namespace.\"{name}\"]"),
             Self::Namespace(name) => write!(f, "[namespace.{name}]"),
             Self::Route => f.write_str("[[route]]"),
+            Self::Delivery => f.write_str("[route.delivery]"),
+            Self::History => f.write_str("[history]"),
             Self::Derived(rule) => f.write_str(rule),
         }
     }
@@ -47,6 +53,8 @@ pub struct NamespaceCauses {
 /// The causes of a route's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteCauses {
+    /// Of how long the app may take.
+    pub max_duration: Cause,
     /// Of the processing TTL.
     pub processing_ttl: Cause,
     /// Of the confirmed TTL.
@@ -57,6 +65,70 @@ pub struct RouteCauses {
     pub max_body: Cause,
     /// Of what happens when the store cannot be asked.
     pub on_store_failure: Cause,
+    /// Of what is kept of its events.
+    pub record: Cause,
+    /// Of how they are delivered.
+    pub delivery: DeliveryCauses,
+}
+
+/// The causes of how a route's stored events are acknowledged and delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryCauses {
+    /// Of the answer to an accepted event.
+    pub acknowledge: Cause,
+    /// Of how many go to the app at once.
+    pub concurrency: Cause,
+    /// Of how many it gets in a time.
+    pub rate: Cause,
+    /// Of when they go again.
+    pub retry: RetryCauses,
+    /// Of what opens the breaker.
+    pub breaker_failures: Cause,
+    /// Of how often an open one tries.
+    pub breaker_probe: Cause,
+}
+
+/// The causes of when a failed attempt is made again, and when an event is given up on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryCauses {
+    /// Of the first gap.
+    pub backoff_base: Cause,
+    /// Of the longest gap.
+    pub backoff_cap: Cause,
+    /// Of what `Retry-After` counts for.
+    pub retry_after_cap: Cause,
+    /// Of when an event is given up on.
+    pub give_up_after: Cause,
+    /// Of after how many attempts it is.
+    pub max_attempts: Cause,
+}
+
+impl DeliveryCauses {
+    /// Whether the route says anything about it.
+    pub(super) fn any_set(&self) -> bool {
+        let all = [
+            &self.acknowledge,
+            &self.concurrency,
+            &self.rate,
+            &self.retry.backoff_base,
+            &self.retry.backoff_cap,
+            &self.retry.retry_after_cap,
+            &self.retry.give_up_after,
+            &self.retry.max_attempts,
+            &self.breaker_failures,
+            &self.breaker_probe,
+        ];
+        all.contains(&&Cause::Delivery)
+    }
+}
+
+/// The causes of what is kept of finished events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryCauses {
+    /// Of for how long.
+    pub keep: Cause,
+    /// Of how much.
+    pub max_bytes: Cause,
 }
 
 /// Every cause of a config.
@@ -68,4 +140,6 @@ pub struct Causes {
     pub by_namespace: BTreeMap<Namespace, NamespaceCauses>,
     /// For the routes, by name; every route is here.
     pub by_route: BTreeMap<Box<str>, RouteCauses>,
+    /// For the history.
+    pub history: HistoryCauses,
 }

@@ -23,7 +23,7 @@ pub(super) fn read(
     let public_url = section.parse("public_url", PublicUrl::parse);
     let trusted_proxies = section.list("trusted_proxies", Network::parse);
     let tls = listeners::tls(&mut section);
-    section.finish(&[]);
+    section.finish();
     let listen = listen.and_then(|listen| match has_routes && listen.is_empty() {
         true => Err(section.fault("listen", "must not be empty while there are routes")),
         false => Ok(listen),

@@ -1,6 +1,7 @@
 //! One value of the text, with the place where it stands.
 
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use toml::de::{DeTable, DeValue};
 
@@ -35,6 +36,20 @@ impl<'a> Item<'a> {
 
     pub(super) fn flag(&self) -> Result<bool, Reported> {
         self.value.as_bool().ok_or_else(|| self.wrong_kind("true or false"))
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn number<T>(&self, bounds: &RangeInclusive<T>) -> Result<T, Reported>
+    where
+        T: TryFrom<u64> + PartialOrd + Display,
+    {
+        let number = self.value.as_integer().ok_or_else(|| self.wrong_kind("a whole number"))?;
+        let within =
+            u64::from_str_radix(number.as_str(), number.radix()).ok().and_then(|number| T::try_from(number).ok());
+        let within = within.filter(|number| bounds.contains(number));
+        within.ok_or_else(|| {
+            self.fault(format_args!("must be a whole number from {} to {}", bounds.start(), bounds.end()))
+        })
     }
 
     /// One text or a list of texts, each taken by `parse`; every bad one is reported.
@@ -74,7 +89,8 @@ pub(super) fn all<T>(results: impl Iterator<Item = Result<T, Reported>>) -> Resu
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
-        DeValue::Integer(_) | DeValue::Float(_) => "a number without quotes",
+        DeValue::Integer(_) => "a number without quotes",
+        DeValue::Float(_) => "a number with a fraction",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",

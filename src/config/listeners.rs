@@ -36,7 +36,7 @@ pub(super) fn tls(section: &mut Section<'_>) -> Read<TlsFiles> {
     let cert = files.parse("cert", readable);
     let key = files.parse("key", readable);
     let (cert, key) = (files.required("cert", cert), files.required("key", key));
-    files.finish(&[]);
+    files.finish();
     let (cert, key) = (cert?, key?);
     Tls::load(&cert, &key).map_err(|error| unusable(section, &error))?;
     Ok(Some(TlsFiles { cert, key }))

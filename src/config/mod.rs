@@ -2,7 +2,7 @@
 //!
 //! The text is checked whole: every fault is found in one run, with line, dotted key and reason ([`ConfigFaults`]), and
 //! a config that has one is no config. Syntax comes first: a text that is no TOML has no keys to speak of. Unknown keys
-//! are faults, and so are keys that only a later version takes, with a reason of their own.
+//! are faults.
 //!
 //! A route comes out complete: what its table leaves open follows from the provider's profile ([`Environment`] has the
 //! profiles), each number with its [`Cause`]; its secrets have become a verifier, and no copy of them is kept. What is
@@ -17,6 +17,7 @@ mod cause;
 mod environment;
 mod explain;
 mod faults;
+mod history;
 mod hooks;
 mod item;
 mod listeners;
@@ -39,14 +40,15 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-pub use cause::{Cause, Causes, NamespaceCauses, RouteCauses};
+pub use cause::{Cause, Causes, DeliveryCauses, HistoryCauses, NamespaceCauses, RetryCauses, RouteCauses};
 pub use environment::Environment;
 pub use explain::explain;
 pub use faults::{ConfigFaults, Fault};
 pub use quick::quick_route;
-pub use warning::{Oddity, Warning};
+pub use warning::{About, Oddity, Warning};
 
 use crate::api::ApiSettings;
+use crate::delivery::{HistorySettings, LaneSettings};
 use crate::ledger::LedgerSettings;
 use crate::provider::Profiles;
 use crate::proxy::{HooksSettings, PublicUrl, RouteSettings};
@@ -61,9 +63,6 @@ use unique::Unique;
 
 /// The largest config that is read. A route takes about 500 bytes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
-
-/// The table of a later version: recorded events.
-const LATER: [&str; 1] = ["history"];
 
 /// Stands in for the public URL of a faulty `[hooks]`.
 const UNKNOWN_URL: &str = "https://unknown.invalid";
@@ -83,11 +82,15 @@ pub struct Config {
     pub providers: Profiles,
     /// The routes, in the order of the file.
     pub routes: Vec<RouteSettings>,
+    /// How the events of the routes are delivered, in the same order; every route has a lane.
+    pub lanes: Vec<LaneSettings>,
+    /// What is kept of finished events.
+    pub history: HistorySettings,
     /// The end of the daemon.
     pub shutdown: ShutdownSettings,
-    /// Why lifetimes are what they are.
+    /// Why settings are what they are.
     pub causes: Causes,
-    /// What is odd about the routes, in their order.
+    /// What is odd about the routes, in their order, and then about the rest.
     pub warnings: Vec<Warning>,
 }
 
@@ -174,24 +177,31 @@ fn assemble(mut root: Section<'_>, environment: &Environment) -> Result<Config, 
         Err(_) => Some(UNKNOWN_URL),
     };
     let routes = route::read(sections, &around, namespaces.as_ref().ok(), public_url);
+    let history = root.section("history").and_then(history::read);
     let shutdown = root.section("shutdown");
     let shutdown =
         shutdown.and_then(|section| shutdown::read(section, routes.as_ref().map_or(Duration::ZERO, Routes::longest)));
-    root.finish(&LATER);
-    let (namespaces, routes) = (namespaces?, routes?);
+    root.finish();
+    let (namespaces, routes, store, shutdown) = (namespaces?, routes?, store?, shutdown?);
+    let (history, history_causes) = history?;
+    let mut warnings = routes.warnings;
+    warnings.extend(warning::of_the_rest(&routes.settings, &shutdown, &history, &store));
     Ok(Config {
         api: api?,
         hooks: hooks?,
-        store: store?,
+        store,
         ledger: namespaces.ledger,
         providers: providers?.all()?,
         routes: routes.settings,
-        shutdown: shutdown?,
+        lanes: routes.lanes,
+        history,
+        shutdown,
         causes: Causes {
             defaults: namespaces.default_causes,
             by_namespace: namespaces.causes,
             by_route: routes.causes,
+            history: history_causes,
         },
-        warnings: routes.warnings,
+        warnings,
     })
 }

@@ -59,7 +59,7 @@ pub(super) fn read<'a>(
 ) -> Result<Namespaces<'a>, Reported> {
     let defaults = defaults.and_then(|mut section| {
         let set = overrides(&mut section);
-        section.finish(&[]);
+        section.finish();
         set
     });
     let tables = named.and_then(|named| all(named.into_iter().map(|(name, section)| table(name, section))));
@@ -80,7 +80,7 @@ pub(super) fn read<'a>(
 fn table<'a>(name: &str, mut section: Section<'a>) -> Result<(Namespace, RouteTable<'a>), Reported> {
     let namespace = Namespace::parse_any(name).map_err(|reason| section.fault_of_all(reason));
     let overrides = overrides(&mut section);
-    section.finish(&[]);
+    section.finish();
     let overrides = overrides?;
     Ok((namespace?, RouteTable { overrides, section }))
 }

@@ -9,7 +9,7 @@ use super::{Config, Environment, parse};
 /// What stands before the faults of flags.
 const PLACE: &str = "command line";
 
-/// The embedded defaults and one synchronous route: named after the provider, at `/hooks/` and that name.
+/// The embedded defaults and one route: named after the provider, at `/hooks/` and that name, in this mode.
 ///
 /// It is written as TOML and read like any other, so that there is no second way in which a route comes about.
 ///
@@ -19,6 +19,7 @@ pub fn quick_route(
     provider: &str,
     secret_file: &Path,
     forward_to: &str,
+    mode: &str,
     environment: &Environment,
 ) -> Result<Config, ConfigFaults> {
     let Some(secret_file) = secret_file.to_str() else {
@@ -26,11 +27,12 @@ pub fn quick_route(
         return Err(ConfigFaults::new(Path::new(PLACE), vec![fault]));
     };
     let text = format!(
-        "[[route]]\nprovider = {provider}\nname = {provider}\npath = {path}\nsecrets = [{{ file = {file} }}]\nforward_to = {app}\n",
+        "[[route]]\nprovider = {provider}\nname = {provider}\npath = {path}\nsecrets = [{{ file = {file} }}]\nforward_to = {app}\nmode = {mode}\n",
         provider = quoted(provider),
         path = quoted(&format!("/hooks/{provider}")),
         file = quoted(secret_file),
         app = quoted(forward_to),
+        mode = quoted(mode),
     );
     parse(&text, Path::new(PLACE), environment).map_err(|faults| by_flag(&faults))
 }
@@ -49,6 +51,7 @@ fn flag(key: &str) -> &str {
         "route[0].provider" | "route[0].name" | "route[0].path" => "--provider",
         "route[0].secrets" | "route[0].secrets[0].file" => "--secret-file",
         "route[0].forward_to" => "--forward",
+        "route[0].mode" => "--mode",
         other => other,
     }
 }

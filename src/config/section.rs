@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use toml::de::DeTable;
 
@@ -89,6 +90,14 @@ impl<'a> Section<'a> {
         })
     }
 
+    /// A whole number within bounds, written without quotes.
+    pub(super) fn number<T>(&mut self, key: &'static str, bounds: RangeInclusive<T>) -> Read<T>
+    where
+        T: TryFrom<u64> + PartialOrd + Display,
+    {
+        self.take(key).map(|item| item.number(&bounds)).transpose()
+    }
+
     /// `true` or `false`.
     pub(super) fn flag(&mut self, key: &'static str) -> Read<bool> {
         self.take(key).map(|item| item.flag()).transpose()
@@ -150,28 +159,16 @@ impl<'a> Section<'a> {
         read?.ok_or_else(|| self.fault(key, "is required"))
     }
 
-    /// Reports a key that a later version takes, so that nobody looks for a typing error.
-    fn later(&self, key: &str) {
-        if let Some(item) = self.item(key) {
-            item.fault(NOT_YET);
-        }
-    }
-
-    /// Reports every key that nobody asked for, `later` ones excepted.
-    pub(super) fn finish(&self, later: &[&str]) {
+    /// Reports every key that nobody asked for.
+    pub(super) fn finish(&self) {
         for (key, _) in self.table.into_iter().flatten() {
             let name: &str = key.get_ref();
-            if later.contains(&name) {
-                self.later(name);
-            } else if !self.asked.contains(&name) {
+            if !self.asked.contains(&name) {
                 self.fault(name, format_args!("is unknown; known here: {}", self.asked.join(", ")));
             }
         }
     }
 }
-
-/// What is said of something that this version does not have.
-pub(super) const NOT_YET: &str = "is not yet available in this version";
 
 fn one_of<T>(words: &[(&str, T)]) -> String {
     let words: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();

@@ -18,6 +18,6 @@ const AFTER_THE_APP: Duration = Duration::from_secs(5);
 /// By default the slowest app may finish, and its outcome be written down.
 pub(super) fn read(mut section: Section<'_>, longest: Duration) -> Result<ShutdownSettings, Reported> {
     let drain = section.parse("drain", value::length(MAX_DRAIN));
-    section.finish(&[]);
+    section.finish();
     Ok(ShutdownSettings { drain: drain?.unwrap_or(longest + AFTER_THE_APP) })
 }

@@ -24,7 +24,7 @@ pub(super) fn read(mut section: Section<'_>, environment: &Environment) -> Resul
     let min_free = section.parse("min_free", value::size(0, u64::MAX, "a size"));
     let max_events = section.parse("max_event_bytes", value::size(1, u64::MAX, "more than 0B"));
     let commit_deadline = section.parse("commit_deadline", value::length(MAX_COMMIT_DEADLINE));
-    section.finish(&[]);
+    section.finish();
     let defaults = StoreSettings::for_dir(dir?.unwrap_or_else(|| default_dir(environment)));
     Ok(StoreSettings {
         sync: sync?.unwrap_or(defaults.sync),

@@ -3,20 +3,33 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::app::RoutePath;
+use crate::delivery::HistorySettings;
 use crate::provider::Profile;
-use crate::proxy::{KeepFailures, OnMissingId, RoutePath, RouteSettings};
-use crate::quantity::format_duration;
+use crate::proxy::{KeepFailures, Mode, OnMissingId, RouteSettings};
+use crate::quantity::{format_bytes, format_duration};
+use crate::server::ShutdownSettings;
+use crate::store::StoreSettings;
 
-/// An oddity of a route.
+/// An oddity, and what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The route's name.
-    pub route: Box<str>,
-    /// What is odd about it.
+    /// What is odd.
+    pub about: About,
+    /// In which way.
     pub oddity: Oddity,
 }
 
-/// What can be odd about a route. Senders are called by the title of their profile.
+/// What something can be odd about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// A route, by its name.
+    Route(Box<str>),
+    /// `[history]`.
+    History,
+}
+
+/// What can be odd. Senders are called by the title of their profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Oddity {
     /// A retry may come when the event has been forgotten, and would take effect again.
@@ -58,6 +71,20 @@ pub enum Oddity {
         /// Who sends.
         sender: String,
     },
+    /// A stop does not wait for what the app may still be at.
+    CutByStop {
+        /// How long the app may take.
+        max_duration: Duration,
+        /// How long a stop waits.
+        drain: Duration,
+    },
+    /// Finished events may fill the room that new ones need.
+    HistoryFillsStore {
+        /// What finished events may take.
+        max_bytes: u64,
+        /// What all events may take.
+        max_event_bytes: u64,
+    },
     /// What follows the prefix would be glued to the app's last word.
     NoSlash,
     /// Of two senders one holds the other's secret, or one of the routes has the wrong one.
@@ -72,12 +99,36 @@ pub(super) fn of_route(route: &RouteSettings, profile: Option<&Profile>) -> Vec<
     let mut oddities = profile.map_or_else(Vec::new, |profile| beside(route, profile));
     let is_prefix = matches!(route.path, RoutePath::Prefix(_));
     oddities.extend((is_prefix && !route.forward_to.path().ends_with('/')).then_some(Oddity::NoSlash));
-    let warning = |oddity| Warning { route: route.name.clone(), oddity };
-    oddities.into_iter().map(warning).collect()
+    oddities.into_iter().map(|oddity| about(route, oddity)).collect()
+}
+
+pub(super) fn about(route: &RouteSettings, oddity: Oddity) -> Warning {
+    Warning { about: About::Route(route.name.clone()), oddity }
+}
+
+/// What is odd about the routes beside what holds for the daemon as a whole, and about that.
+pub(super) fn of_the_rest(
+    routes: &[RouteSettings],
+    shutdown: &ShutdownSettings,
+    history: &HistorySettings,
+    store: &StoreSettings,
+) -> Vec<Warning> {
+    let drain = shutdown.drain;
+    let cut = routes.iter().filter(|route| route.max_duration > drain);
+    let mut warnings: Vec<_> =
+        cut.map(|route| about(route, Oddity::CutByStop { max_duration: route.max_duration, drain })).collect();
+    let (max_bytes, max_event_bytes) = (history.max_bytes, store.max_event_bytes);
+    // Without routes there are no events.
+    if !routes.is_empty() && max_bytes >= max_event_bytes {
+        let oddity = Oddity::HistoryFillsStore { max_bytes, max_event_bytes };
+        warnings.push(Warning { about: About::History, oddity });
+    }
+    warnings
 }
 
 fn beside(route: &RouteSettings, profile: &Profile) -> Vec<Oddity> {
     let sender = || profile.title.clone();
+    let is_sync = matches!(route.mode, Mode::Sync);
     let mut oddities = Vec::new();
     if route.sender.event_id.is_none() && route.on_missing_id == OnMissingId::Forward {
         oddities.push(Oddity::Unguarded { sender: sender() });
@@ -88,12 +139,12 @@ fn beside(route: &RouteSettings, profile: &Profile) -> Vec<Oddity> {
         if confirmed_ttl < window {
             oddities.push(Oddity::ForgottenEarly { confirmed_ttl, sender: sender(), window });
         }
-        // When both end together, the last retry may still find the claim held.
-        if processing_ttl >= window {
+        // When both end together, the last retry may still find the claim held. A queue route claims for good.
+        if is_sync && processing_ttl >= window {
             oddities.push(Oddity::ClaimOutlastsRetries { processing_ttl, sender: sender(), window });
         }
     }
-    if let Some(timeout) = profile.timeout().filter(|timeout| route.max_duration > *timeout) {
+    if let Some(timeout) = profile.timeout().filter(|timeout| is_sync && route.max_duration > *timeout) {
         oddities.push(Oddity::SlowerThanSender {
             max_duration: route.max_duration,
             sender: sender(),
@@ -101,7 +152,7 @@ fn beside(route: &RouteSettings, profile: &Profile) -> Vec<Oddity> {
             answer_within: route.answer_within,
         });
     }
-    if matches!(route.keep_failures, KeepFailures::Never) && !profile.retries_automatically() {
+    if is_sync && matches!(route.keep_failures, KeepFailures::Never) && !profile.retries_automatically() {
         oddities.push(Oddity::FailuresLost { sender: sender() });
     }
     oddities
@@ -109,7 +160,10 @@ fn beside(route: &RouteSettings, profile: &Profile) -> Vec<Oddity> {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "route {}: {}", self.route, self.oddity)
+        match &self.about {
+            About::Route(name) => write!(f, "route {name}: {}", self.oddity),
+            About::History => write!(f, "history: {}", self.oddity),
+        }
     }
 }
 
@@ -132,7 +186,7 @@ impl fmt::Display for Oddity {
             Self::SlowerThanSender { max_duration, sender, timeout, answer_within } => write!(
                 f,
                 "max_duration {} is longer than the {} that {sender} waits: what takes longer than answer_within {} is \
-                 answered with 503 while the app goes on; a queue suits such an app better, and is for a later version",
+                 answered with 503 while the app goes on; mode = \"queue\" answers at once, and gives the app its time",
                 text(*max_duration),
                 text(*timeout),
                 text(*answer_within)
@@ -146,6 +200,20 @@ impl fmt::Display for Oddity {
                 f,
                 "{sender} has no event id: each of its requests is handed over, repeats too, unless the route has event_id \
                  or on_missing_id"
+            ),
+            Self::CutByStop { max_duration, drain } => write!(
+                f,
+                "max_duration {} is longer than the {} of [shutdown] drain: a stop cuts what the app is still at, and it counts \
+                 as unknown whether that went well",
+                text(*max_duration),
+                text(*drain)
+            ),
+            Self::HistoryFillsStore { max_bytes, max_event_bytes } => write!(
+                f,
+                "max_bytes {} leaves no room in the {} of [store] max_event_bytes: when finished events have filled it, new ones \
+                 are not stored",
+                format_bytes(*max_bytes),
+                format_bytes(*max_event_bytes)
             ),
             Self::NoSlash => f.write_str(
                 "what follows the prefix of path is appended to forward_to as it comes, which does not end with a slash",

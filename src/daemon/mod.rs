@@ -23,8 +23,10 @@ pub use listeners::{Bound, Certificates, ListenFault};
 pub use reload::Load;
 
 use crate::api::Api;
+use crate::app::Apps;
 use crate::clock::Source;
 use crate::config::Config;
+use crate::delivery::Delivery;
 use crate::ledger::{Ledger, LedgerSettings, NamespaceSettings};
 use crate::metrics::Metrics;
 use crate::proxy::Proxy;
@@ -74,6 +76,7 @@ pub struct Daemon {
     metrics: Arc<Metrics>,
     api: Arc<Api>,
     proxy: Arc<Proxy>,
+    delivery: Arc<Delivery>,
     /// As it was at the start.
     config: Config,
     reloads: ReloadDoor,
@@ -100,9 +103,13 @@ impl Daemon {
         let (of_ledger, of_metrics) = (Arc::clone(&ledger), Arc::clone(&metrics));
         let api = Api::new(of_ledger, of_metrics, config.api.clone(), reloads.clone(), stopping.clone());
         let api = Arc::new(api);
-        let proxy = Proxy::new(Arc::clone(&ledger), Arc::clone(&metrics), &config.hooks, config.routes.clone());
+        let apps = Apps::new(Arc::clone(&metrics));
+        let (of_ledger, of_metrics) = (Arc::clone(&ledger), Arc::clone(&metrics));
+        let proxy = Proxy::new(of_ledger, of_metrics, apps.clone(), &config.hooks, config.routes.clone());
         let proxy = Arc::new(proxy);
         proxy.prepare().await;
+        let (of_ledger, of_metrics, lanes) = (Arc::clone(&ledger), Arc::clone(&metrics), config.lanes.clone());
+        let delivery = Arc::new(Delivery::new(of_ledger, of_metrics, apps, lanes, config.history));
         let mut workers = Workers::default();
         orphans::settle(&ledger, &config.routes).await;
         let shared = Shared::new(&config);
@@ -120,10 +127,25 @@ impl Daemon {
             "the sweep"
         });
         workers.start("the watch over the commits", watch::commits(Arc::clone(&ledger)));
+        deliver(&delivery, &mut workers);
         note_loaded(&ledger, &metrics);
         tracing::info!("ready");
         let drain = Arc::new(Mutex::new(config.shutdown.drain));
-        Ok(Self { ledger, metrics, api, proxy, config, reloads, bound, shared, shutdown, stopping, workers, drain })
+        Ok(Self {
+            ledger,
+            metrics,
+            api,
+            proxy,
+            delivery,
+            config,
+            reloads,
+            bound,
+            shared,
+            shutdown,
+            stopping,
+            workers,
+            drain,
+        })
     }
 
     /// Lets the config be loaded anew, from where `load` says.
@@ -137,6 +159,7 @@ impl Daemon {
                 ledger: Arc::clone(&self.ledger),
                 api: Arc::clone(&self.api),
                 proxy: Arc::clone(&self.proxy),
+                delivery: Arc::clone(&self.delivery),
                 metrics: Arc::clone(&self.metrics),
                 drain: Arc::clone(&self.drain),
                 shared: self.shared.clone(),
@@ -172,6 +195,12 @@ impl Daemon {
         &self.ledger
     }
 
+    /// The delivery, for tests that look behind the scenes.
+    #[must_use]
+    pub fn delivery(&self) -> &Arc<Delivery> {
+        &self.delivery
+    }
+
     /// What it counts.
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
@@ -202,15 +231,17 @@ impl Daemon {
         let drain = *self.drain.lock().unwrap_or_else(PoisonError::into_inner);
         tracing::info!(drain_ms = drain.as_millis(), "stopping: not ready, accepting nothing more");
         let deadline = Instant::now() + drain;
+        self.delivery.stop();
         let drained = self.shutdown.drain(deadline).await;
         // Attempts whose senders have gone go on by themselves.
-        let mut attempts_ended = tokio::time::timeout_at(deadline, self.proxy.finish()).await.is_ok();
+        let mut attempts_ended = tokio::time::timeout_at(deadline, self.attempts()).await.is_ok();
         tracing::info!(finished = drained.finished, cut = drained.cut, attempts_ended, "drained");
         if !attempts_ended {
             // What apps are still at is settled as unknown, and kept where its sender would not bring it again.
             self.proxy.cut();
+            self.delivery.cut();
             let last = Instant::now() + KEEPING;
-            attempts_ended = tokio::time::timeout_at(last, self.proxy.finish()).await.is_ok();
+            attempts_ended = tokio::time::timeout_at(last, self.attempts()).await.is_ok();
             tracing::warn!(attempts_ended, "attempts that were under way are cut");
         }
         // Callers that the deadline cut leave claims behind that nobody has: it is past, and yet they are to be released.
@@ -237,6 +268,20 @@ impl Daemon {
         }
         Ok(())
     }
+
+    /// Waits until every attempt that is under way has ended.
+    async fn attempts(&self) {
+        tokio::join!(self.proxy.finish(), self.delivery.finish());
+    }
+}
+
+/// Starts handing over what is queued, and what belongs to that.
+fn deliver(delivery: &Arc<Delivery>, workers: &mut Workers) {
+    workers.start("the delivery", Arc::clone(delivery).run());
+    let redriven = Arc::clone(delivery);
+    workers.start("the redrive", async move { match redriven.work_off_redrives().await {} });
+    let kept = Arc::clone(delivery);
+    workers.start("the housekeeping of the queue", async move { match kept.keep_house().await {} });
 }
 
 /// Notes when the config that holds was loaded.

@@ -16,6 +16,7 @@ use super::{listeners, namespaces};
 use crate::api::{Api, ReloadCall, ReloadOutcome, ReloadRefused, Reloaded};
 use crate::chain::Chain;
 use crate::config::{Config, ConfigFaults};
+use crate::delivery::Delivery;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use crate::proxy::Proxy;
@@ -40,6 +41,7 @@ pub(super) struct Reloader {
     pub(super) ledger: Arc<Ledger>,
     pub(super) api: Arc<Api>,
     pub(super) proxy: Arc<Proxy>,
+    pub(super) delivery: Arc<Delivery>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) drain: Drain,
     pub(super) shared: Shared,
@@ -101,6 +103,7 @@ impl Reloader {
     fn put(&mut self, config: Config, opened: Vec<String>) -> Reloaded {
         self.ledger.replace_settings(namespaces(&config));
         self.proxy.replace_routes(&config.hooks, config.routes.clone());
+        self.delivery.replace(config.lanes.clone(), config.history);
         self.api.replace_settings(config.api.clone());
         *self.drain.lock().unwrap_or_else(PoisonError::into_inner) = config.shutdown.drain;
         super::note_loaded(&self.ledger, &self.metrics);

@@ -1,6 +1,6 @@
 //! What a sender is told: the one file that knows the proxy's statuses and headers.
 //!
-//! A 2xx says that the app has answered 2xx, now or before. 401 says that the signature is wrong and nothing else; our
+//! A 2xx says that the app has answered 2xx, now or before, or that the event is safe in its queue. 401 says that the signature is wrong and nothing else; our
 //! own trouble is 503, because a 4xx makes some senders give up; 502 and 504 speak of the app. Texts are fixed: nothing
 //! of a request or a secret is ever in them.
 
@@ -27,7 +27,7 @@ const MAX_RETRY_SECONDS: u64 = 300;
 pub(super) fn response(verdict: Verdict) -> Response {
     let outcome = HeaderValue::from_static(verdict.outcome());
     let mut response = match verdict {
-        Verdict::Answered(answer) => relayed(answer),
+        Verdict::Answered(answer) | Verdict::Accepted(answer) => relayed(answer),
         Verdict::Unrouted => text(StatusCode::NOT_FOUND, "no route has this path\n"),
         Verdict::Method { taken } => method(&taken),
         Verdict::Climbing => last(text(StatusCode::BAD_REQUEST, "the path leaves its route\n")),
@@ -44,6 +44,7 @@ pub(super) fn response(verdict: Verdict) -> Response {
             retry(seconds, "an attempt at this event is under way\n")
         }
         Verdict::Late => retry(RETRY_SECONDS, "the app is still at this event\n"),
+        Verdict::NoRoom => retry(RETRY_SECONDS, "there is no room for events now\n"),
         Verdict::StoreDown => retry(RETRY_SECONDS, "try again later\n"),
         Verdict::Crowded => retry(RETRY_SECONDS, "too many events are under way\n"),
         Verdict::Broken => retry(RETRY_SECONDS, "try again later\n"),

@@ -7,35 +7,25 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::request::Parts;
-use http::{HeaderMap, HeaderName, Request, Uri, Version};
+use http::{Request, Uri};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Received;
-use super::app::App;
 use super::dead_letter::{Evidence, Tried, is_final};
 use super::guard::Guarded;
 use super::headers::towards_app;
-use super::marks::{DELIVERY, Marks, say};
+use super::history::History;
 use super::settings::RouteSettings;
 use super::verdict::Verdict;
+use crate::app::{self, Apps, EventMarks, Marks};
 use crate::event::EventId as DeliveryId;
 use crate::ledger::{Ledger, fresh_bits};
 use crate::provider::EventId;
-use crate::store::Store;
-
-const ATTEMPT: HeaderName = HeaderName::from_static("onced-attempt");
-const DEGRADED: HeaderName = HeaderName::from_static("onced-degraded");
-const EVENT_ID: HeaderName = HeaderName::from_static("onced-event-id");
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
-/// Why an event without an identity goes on unguarded, for the app and for the metrics.
-pub(super) const NO_EVENT_ID: &str = "no_event_id";
+use crate::store::{Fault, Store};
 
 /// An event on its way to the app.
 #[derive(Debug)]
@@ -56,11 +46,15 @@ pub(super) struct Course {
     pub(super) late: oneshot::Sender<()>,
     /// A stop that waits no longer: what the app does is not known then.
     pub(super) cut: CancellationToken,
+    /// Where the event goes when all went well, on a route that records it.
+    pub(super) history: Option<History>,
 }
 
 /// What is kept of the attempt's event, if anything.
 struct Letter {
     evidence: Option<Evidence>,
+    /// When the attempt began.
+    since: Instant,
     is_written: bool,
 }
 
@@ -74,22 +68,25 @@ impl Letter {
         // Of one attempt, told twice, the second word is no second attempt.
         let number = if self.is_written { 0 } else { attempt.number() };
         // Apart: what is rarely done should not make the room for every attempt three times as large.
-        Box::pin(evidence.clone().keep(verdict, Tried { number, ..attempt.tried() }, store)).await;
+        Box::pin(evidence.clone().keep(verdict, attempt.tried(number, self.since), store)).await;
         self.is_written = true;
     }
 }
 
 impl Attempt {
     /// Hands the event over, keeps what has to be kept, and settles its claim.
-    pub(super) async fn run(self, app: App, ledger: Arc<Ledger>, received: Received, course: Course) -> Verdict {
+    pub(super) async fn run(self, apps: Apps, ledger: Arc<Ledger>, received: Received, mut course: Course) -> Verdict {
         let (store, delivery) = (ledger.store(), self.delivery());
+        let history = course.history.take();
         let (request, evidence) = self.request(received, delivery, &ledger);
-        let mut letter = Letter { evidence, is_written: false };
+        let mut letter = Letter { evidence, since: Instant::now(), is_written: false };
         let verdict = match request {
-            Some(request) => self.hand_over(&app, request, &mut letter, store, course).await,
+            Some(request) => self.hand_over(&apps, request, &mut letter, store, course).await,
             None => Verdict::NeverReached,
         };
-        app.note(&self.route, delivery, self.number(), &verdict);
+        if !verdict.is_success() {
+            apps.note_failed(&self.route.name, delivery, self.number(), verdict.app_status());
+        }
         letter.write(&self, &verdict, store).await;
         let handled = verdict.is_success() && (letter.is_written || (self.guarded.is_some() && store.has_events()));
         // Both are in the queue before either is waited for, and so in one commit.
@@ -103,6 +100,9 @@ impl Attempt {
         if let Err(fault) = unkept {
             tracing::warn!(route = %self.route.name, %fault, "a dead letter that was handled is still kept");
         }
+        if let (Some(history), Some(evidence), true) = (history, letter.evidence, verdict.is_success()) {
+            evidence.pass(&verdict, self.tried(self.number(), letter.since), ledger.clock().now(), &history);
+        }
         verdict
     }
 
@@ -110,23 +110,23 @@ impl Attempt {
     /// its sender will not come again: for the sender it has failed now.
     async fn hand_over(
         &self,
-        app: &App,
+        apps: &Apps,
         request: Request<Bytes>,
         letter: &mut Letter,
         store: &Store,
         course: Course,
     ) -> Verdict {
-        let Course { patience, late, cut } = course;
-        let mut sending = pin!(app.send(&self.route, request));
+        let Course { patience, late, cut, history: _ } = course;
+        let mut sending = pin!(apps.send(&self.route.name, request, self.route.max_duration));
         tokio::select! {
-            verdict = &mut sending => return verdict,
+            outcome = &mut sending => return Verdict::of(&self.route, outcome),
             () = cut.cancelled() => return Verdict::Unknown { timed_out: true },
             () = sleep_until(patience) => letter.write(self, &Verdict::Late, store).await,
         }
         // Whoever waits to tell the sender waits no longer.
         drop(late);
         tokio::select! {
-            verdict = sending => verdict,
+            outcome = sending => Verdict::of(&self.route, outcome),
             () = cut.cancelled() => Verdict::Unknown { timed_out: true },
         }
     }
@@ -139,52 +139,34 @@ impl Attempt {
         ledger: &Ledger,
     ) -> (Option<Request<Bytes>>, Option<Evidence>) {
         let now = ledger.clock().wall_now();
+        let received_at = received.on_the_wall(now);
         let Received { mut head, body, origin, at } = received;
         towards_app(&mut head.headers, &origin);
         let evidence = Evidence::gather(&self.route, delivery, (&head, &body), at, ledger.clock());
-        // Whatever has come as far as here has been verified, where anything verifies its route.
-        let verified = self.route.sender.verifier.is_some();
-        Marks { delivery, arrived: at, now, verified }.put(&mut head.headers, &self.route);
-        self.mark(&mut head.headers);
-        (self.sealed(head, body, now), evidence)
+        let marks = Marks { delivery, received_at, verified_by: self.route.verified_by(), event: Some(self.marks()) };
+        let signing = self.route.signing_key.as_ref().map(|key| (key, now));
+        let request = self.uri.clone().map(|uri| app::request(head, body, uri, &marks, signing));
+        (request, evidence)
     }
 
-    /// Signed where the app asks for it, and addressed.
-    fn sealed(&self, mut head: Parts, body: Bytes, now: SystemTime) -> Option<Request<Bytes>> {
-        if let Some(key) = &self.route.signing_key {
-            // Never what the sender calls it in a header that its signature may not cover.
-            let id = self.guarded.as_ref().and_then(Guarded::name);
-            let id = id.or_else(|| head.headers.get(DELIVERY).cloned())?;
-            key.sign(&mut head.headers, id, now, &body);
-        }
-        head.uri = self.uri.clone()?;
-        head.version = Version::HTTP_11;
-        Some(Request::from_parts(head, body))
-    }
-
-    /// Adds what only an event has.
-    fn mark(&self, headers: &mut HeaderMap) {
-        if let Some(id) = &self.event_id {
-            say(headers, EVENT_ID, id.as_bytes());
-        }
-        say(headers, ATTEMPT, self.number().to_string());
-        let Some(guarded) = &self.guarded else {
-            return say(headers, DEGRADED, NO_EVENT_ID);
-        };
-        if let Some(fault) = guarded.degraded {
-            say(headers, DEGRADED, fault.as_str());
-        }
-        if let (Some(name), false) = (guarded.name(), headers.contains_key(IDEMPOTENCY_KEY)) {
-            headers.insert(IDEMPOTENCY_KEY, name);
+    fn marks(&self) -> EventMarks<'_> {
+        let guarded = self.guarded.as_ref();
+        EventMarks {
+            sender_id: self.event_id.as_ref().map(|id| id.as_bytes()),
+            sequence: None,
+            attempt: self.number(),
+            key: guarded.map(|guarded| &guarded.key),
+            degraded: guarded.and_then(|guarded| guarded.degraded).map(Fault::as_str),
         }
     }
 
-    fn tried(&self) -> Tried<'_> {
+    fn tried(&self, number: u32, since: Instant) -> Tried<'_> {
         Tried {
             route: &self.route,
             key: self.guarded.as_ref().map(|guarded| guarded.key.clone()),
             sender_id: self.event_id.as_ref().map(|id| id.as_bytes()),
-            number: self.number(),
+            number,
+            since,
         }
     }
 
@@ -197,7 +179,7 @@ impl Attempt {
     fn delivery(&self) -> DeliveryId {
         match &self.guarded {
             Some(guarded) => DeliveryId::of_key(&guarded.key),
-            None => DeliveryId::from_bytes(fresh_bits()),
+            None => DeliveryId::without_key(fresh_bits()),
         }
     }
 }

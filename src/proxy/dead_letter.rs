@@ -10,14 +10,15 @@ use http::request::Parts;
 use tokio::time::Instant;
 
 use super::headers::towards_app;
+use super::history::History;
 use super::settings::{KeepFailures, RouteSettings};
 use super::verdict::Verdict;
 use super::{Event, Received};
 use crate::claim::{Key, Record, Timestamp};
 use crate::clock::Clock;
-use crate::event::{Cause, Content, EventId, Failure, HeaderLine, MAX_EXCERPT_BYTES};
+use crate::event::{Attempt, AttemptOutcome, Cause, Content, EventId, Failure, HeaderLine, MAX_EXCERPT_BYTES, Passed};
 use crate::ledger::{Ledger, fresh_bits};
-use crate::server::{Target, spelled};
+use crate::server::spelled;
 use crate::store::Store;
 
 /// An event as it was sent, for the case that it has to be kept.
@@ -37,6 +38,8 @@ pub(super) struct Tried<'a> {
     pub(super) sender_id: Option<&'a [u8]>,
     /// Which attempt it was; 0 for none.
     pub(super) number: u32,
+    /// When it began.
+    pub(super) since: Instant,
 }
 
 /// Keeps an event that was turned away before any attempt, if its sender will not come again after that. It may be a
@@ -50,13 +53,13 @@ pub(super) async fn keep_untried(event: Event, received: Received, verdict: &Ver
     let Received { mut head, body, origin, at } = received;
     towards_app(&mut head.headers, &origin);
     let key = event.key.and_then(|(text, _)| Key::new(&route.namespace, &text).ok());
-    let id = key.as_ref().map_or_else(|| EventId::from_bytes(fresh_bits()), EventId::of_key);
+    let id = key.as_ref().map_or_else(|| EventId::without_key(fresh_bits()), EventId::of_key);
     let Some(evidence) = Evidence::gather(route, id, (&head, &body), at, ledger.clock()) else { return };
     if is_done(ledger, key.as_ref()).await {
         return;
     }
     let sender_id = event.event_id.as_ref().map(|id| id.as_bytes());
-    let tried = Tried { route, key: key.clone(), sender_id, number: 0 };
+    let tried = Tried { route, key: key.clone(), sender_id, number: 0, since: Instant::now() };
     evidence.keep(verdict, tried, store).await;
     if is_done(ledger, key.as_ref()).await
         && let Err(fault) = store.settle_event(id).await
@@ -81,11 +84,10 @@ impl Evidence {
         clock: &Clock,
     ) -> Option<Self> {
         match route.keep_failures {
-            KeepFailures::Never => return None,
-            KeepFailures::Stopped(_) | KeepFailures::Always => {}
+            KeepFailures::Never if !route.keep_passed => return None,
+            KeepFailures::Never | KeepFailures::Stopped(_) | KeepFailures::Always => {}
         }
-        let waited_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let received_at = Timestamp::from_millis(clock.now().as_millis().saturating_sub(waited_ms));
+        let received_at = clock.now().before(at.elapsed());
         Some(Self { id, head: head.clone(), body: body.clone(), received_at })
     }
 
@@ -97,11 +99,33 @@ impl Evidence {
         let _kept = store.keep_event(failure, async move || self.content(sender_id).await).await;
     }
 
+    /// Lets the history have the event, which its app has handled.
+    pub(super) fn pass(self, verdict: &Verdict, tried: Tried<'_>, now: Timestamp, history: &History) {
+        let (sender_id, at) = (tried.sender_id.map(Into::into), now.before(tried.since.elapsed()));
+        let Failure {
+            id,
+            route,
+            namespace,
+            key,
+            received_at,
+            body_bytes,
+            app,
+            attempt,
+            took_ms,
+            outcome,
+            status,
+            excerpt,
+            ..
+        } = self.failure(verdict, tried, now);
+        let attempt = Attempt { number: attempt, at, took_ms, outcome, status };
+        let passed = Passed { id, route, namespace, key, received_at, body_bytes, app, attempt, at: now, excerpt };
+        history.keep(passed, self.content(sender_id));
+    }
+
     fn failure(&self, verdict: &Verdict, tried: Tried<'_>, at: Timestamp) -> Failure {
         let route = tried.route;
         let status = verdict.app_status().map(|status| status.as_u16());
         let said = if let Verdict::Answered(answer) = verdict { &answer.body()[..] } else { &[] };
-        let app = Target::from_uri(route.forward_to.uri()).map(|target| target.to_string()).unwrap_or_default();
         Failure {
             id: self.id,
             route: route.name.clone(),
@@ -109,9 +133,11 @@ impl Evidence {
             key: tried.key,
             received_at: self.received_at,
             body_bytes: self.body.len() as u64,
-            app: app.into(),
+            app: route.forward_to.app().into(),
             attempt: tried.number,
             at,
+            took_ms: u32::try_from(tried.since.elapsed().as_millis()).unwrap_or(u32::MAX),
+            outcome: outcome(verdict),
             status,
             cause: if status.is_some() { Cause::Rejected } else { Cause::Unreachable },
             excerpt: said[..said.len().min(MAX_EXCERPT_BYTES)].into(),
@@ -123,6 +149,18 @@ impl Evidence {
         // An absolute target counts as its path.
         let target = self.head.uri.path_and_query().map_or("/", |target| target.as_str());
         Content { target: target.into(), sender_id, headers, body: self.body }
+    }
+}
+
+/// What became of the hand-over, as far as it is known by now.
+fn outcome(verdict: &Verdict) -> AttemptOutcome {
+    match verdict {
+        verdict if verdict.is_success() => AttemptOutcome::Delivered,
+        verdict if verdict.app_status().is_some() => AttemptOutcome::Answered,
+        Verdict::Unknown { timed_out: true } => AttemptOutcome::TimedOut,
+        Verdict::Unknown { timed_out: false } => AttemptOutcome::Lost,
+        Verdict::Late | Verdict::Broken => AttemptOutcome::Unknown,
+        _not_handed_over => AttemptOutcome::NeverReached,
     }
 }
 

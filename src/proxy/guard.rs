@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response};
+use http::Response;
 use tokio::time::Instant;
 
 use super::kept::KeptAnswer;
@@ -26,11 +26,6 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// What we call the event towards the app, the same over all attempts at it.
-    pub(super) fn name(&self) -> Option<HeaderValue> {
-        HeaderValue::try_from(format!("{}:{}", self.key.namespace(), self.key.id()).into_bytes()).ok()
-    }
-
     /// Ends the claim by what the app did.
     pub(super) async fn settle(&self, ledger: &Arc<Ledger>, route: &RouteSettings, verdict: &Verdict) {
         let ask = match verdict {

@@ -7,18 +7,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, Version};
+use http::{Method, Request, Response};
 use tokio::time::timeout_at;
 
-use super::app;
 use super::headers::towards_app;
 use super::identity::EventKey;
-use super::marks::{DELIVERY, Marks};
-use super::quiet::Topic;
 use super::settings::RouteSettings;
 use super::table::{MAX_UNSIGNED_HANDSHAKES, Match};
 use super::verdict::Verdict;
-use super::{Proxy, Received};
+use super::{Proxy, Received, Topic};
+use crate::app::{self, Marks};
 use crate::event::EventId as DeliveryId;
 use crate::ledger::fresh_bits;
 use crate::provider::{self, Acknowledgement, EventId, HandshakeMethod, HandshakeReply, SignedToken};
@@ -133,9 +131,11 @@ impl Proxy {
         let Some(request) = self.passed(found, received, verified) else {
             return Verdict::NeverReached;
         };
-        match timeout_at(patience, self.app.send(route, request)).await {
-            Ok(Verdict::Answered(answer)) => Verdict::Handshake(Greeting::Relayed(answer)),
-            Ok(verdict) => verdict,
+        match timeout_at(patience, self.apps.send(&route.name, request, route.max_duration)).await {
+            Ok(outcome) => match Verdict::of(route, outcome) {
+                Verdict::Answered(answer) => Verdict::Handshake(Greeting::Relayed(answer)),
+                verdict => verdict,
+            },
             Err(_) => Verdict::Late,
         }
     }
@@ -153,19 +153,17 @@ impl Proxy {
     /// The request for the app, if it can be made. We sign nothing that is not shown to be the sender's.
     fn passed(&self, found: &Match<'_>, received: Received, verified: bool) -> Option<Request<Bytes>> {
         let (route, now) = (found.route, self.ledger.clock().wall_now());
-        let Received { mut head, body, origin, at } = received;
+        let received_at = received.on_the_wall(now);
+        let Received { mut head, body, origin, .. } = received;
         // Where a route verifies, what it could not verify brings the app no content: anybody could have written it.
         let body = if verified || route.sender.verifier.is_none() { body } else { Bytes::new() };
-        let uri = app::uri(&route.forward_to, found.suffix, head.uri.query())?;
+        let uri = route.forward_to.extended(found.suffix, head.uri.query())?;
         towards_app(&mut head.headers, &origin);
         let delivery = DeliveryId::from_bytes(fresh_bits());
-        Marks { delivery, arrived: at, now, verified }.put(&mut head.headers, route);
-        if let Some(key) = route.signing_key.as_ref().filter(|_| verified) {
-            let id = head.headers.get(DELIVERY).cloned()?;
-            key.sign(&mut head.headers, id, now, &body);
-        }
-        (head.uri, head.version) = (uri, Version::HTTP_11);
-        Some(Request::from_parts(head, body))
+        let verified_by = route.sender.provider.as_deref().filter(|_| verified);
+        let marks = Marks { delivery, received_at, verified_by, event: None };
+        let signing = route.signing_key.as_ref().filter(|_| verified).map(|key| (key, now));
+        Some(app::request(head, body, uri, &marks, signing))
     }
 }
 

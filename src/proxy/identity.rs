@@ -1,9 +1,9 @@
 //! What an event is known by: its id, and the key that is claimed for it.
 
 use super::Proxy;
-use super::attempt::NO_EVENT_ID;
 use super::settings::{OnMissingId, RouteSettings};
 use super::verdict::Verdict;
+use crate::app::NO_EVENT_ID;
 use crate::claim::ConfirmedTtl;
 use crate::metrics::ByReason;
 use crate::provider::{self, EventId, Identity, body_key_text};

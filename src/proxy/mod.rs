@@ -1,7 +1,7 @@
 //! The webhook proxy: stands in front of the apps and does the claiming for them.
 //!
 //! The life of a request is [`Proxy::serve`], read from top to bottom: match a route, read the raw body, verify, answer
-//! a handshake, find the event id, claim, hand over, confirm or release, answer. What stops it on the way is a
+//! a handshake, find the event id, claim, hand over, confirm or release, answer; or, on a queue route, accept and answer. What stops it on the way is a
 //! [`Verdict`], and what a verdict looks like to a sender stands in one file ([`answer`]).
 //!
 //! Input that fails verification changes no state. From claim to confirm an event is a task of its own ([`attempt`]): a
@@ -10,24 +10,23 @@
 //! retry is handed over with a higher attempt number; nothing of the event itself is on disk then.
 
 mod answer;
-mod app;
 mod attempt;
 mod dead_letter;
 mod guard;
 mod handshake;
 mod headers;
+mod history;
 mod identity;
 mod kept;
-mod marks;
-mod quiet;
+mod queue;
 mod settings;
-mod signing;
 mod table;
 mod verdict;
 mod verification;
 mod watch;
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::Uri;
@@ -39,30 +38,26 @@ use tokio_util::task::TaskTracker;
 
 pub use answer::STAMP;
 pub use settings::{
-    DuplicateResponse, ForwardTo, ForwardToError, HandshakeSettings, HooksSettings, InFlight, KeepFailures, Network,
-    NetworkError, OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RoutePath, RoutePathError, RouteSettings,
-    SenderSettings,
+    DuplicateResponse, HandshakeSettings, HooksSettings, InFlight, KeepFailures, Mode, Network, NetworkError,
+    OnMissingId, OnUnknownOutcome, PublicUrl, PublicUrlError, RouteSettings, SenderSettings,
 };
-pub use signing::{SigningKey, SigningKeyError};
 
+use crate::app::Apps;
 use crate::chain::Chain;
 use crate::ledger::Ledger;
 use crate::metrics::{ByRoute, Metrics};
 use crate::provider::EventId;
-use crate::server::{BodyError, BodyLimits, Pool, PoolSettings, Request, Response};
-use app::App;
+use crate::quiet::Quiet;
+use crate::server::{BodyError, BodyLimits, Request, Response};
 use attempt::{Attempt, Course};
 use handshake::Admitted;
 use headers::Origin;
+use history::History;
 use identity::EventKey;
-use quiet::{Quiet, Topic};
 use table::{Found, MAX_ATTEMPTS, Match, Table};
 use verdict::Verdict;
 use verification::sent;
 use watch::Watch;
-
-/// The largest reply of an app that is relayed. Senders read a few hundred bytes.
-const MAX_REPLY_BYTES: u64 = 4 << 20;
 
 /// The proxy of one daemon.
 #[derive(Debug)]
@@ -73,12 +68,13 @@ pub struct Proxy {
     routing: RwLock<Arc<Routing>>,
     /// Whether senders arrive over TLS; every listener of theirs is alike.
     over_tls: bool,
-    app: App,
+    apps: Apps,
     /// Attempts that are under way, whether their senders are still there or not.
     attempts: TaskTracker,
     /// Ends the wait for apps, when a stop cannot wait any longer.
     cut: CancellationToken,
-    quiet: Arc<Quiet>,
+    history: History,
+    quiet: Quiet<Topic>,
 }
 
 /// What a reload changes.
@@ -88,12 +84,36 @@ struct Routing {
     trusted_proxies: Vec<Network>,
 }
 
+/// What a stranger can cause to be said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Topic {
+    /// A request that is not shown to be the sender's.
+    Refused,
+    /// A copy of one that is, long after.
+    Stale,
+    /// A body that could not be read.
+    Unread,
+    /// An event that found no place; on a route without verification it may be a stranger's.
+    Crowded,
+    /// A handshake that found no place, and that nobody has signed.
+    CrowdedHandshakes,
+    /// An event that could not be put into its queue.
+    NotAccepted,
+}
+
 /// One request whose body has been read.
 struct Received {
     head: Parts,
     body: Bytes,
     origin: Origin,
     at: Instant,
+}
+
+impl Received {
+    /// When it arrived, by the wall clock, which shows `now`.
+    fn on_the_wall(&self, now: SystemTime) -> SystemTime {
+        now.checked_sub(self.at.elapsed()).unwrap_or(now)
+    }
 }
 
 /// What is known of a verified event before it is claimed.
@@ -107,11 +127,17 @@ struct Event {
 impl Proxy {
     /// A proxy for these routes.
     #[must_use]
-    pub fn new(ledger: Arc<Ledger>, metrics: Arc<Metrics>, hooks: &HooksSettings, routes: Vec<RouteSettings>) -> Self {
-        let quiet = Arc::new(Quiet::default());
-        let pool = Pool::new(PoolSettings { max_reply_bytes: MAX_REPLY_BYTES, ..PoolSettings::default() });
+    pub fn new(
+        ledger: Arc<Ledger>,
+        metrics: Arc<Metrics>,
+        apps: Apps,
+        hooks: &HooksSettings,
+        routes: Vec<RouteSettings>,
+    ) -> Self {
+        let attempts = TaskTracker::new();
         Self {
-            app: App::new(pool, Arc::clone(&metrics), Arc::clone(&quiet)),
+            apps,
+            history: History::new(Arc::clone(&ledger), Arc::clone(&metrics), attempts.clone()),
             ledger,
             metrics,
             routing: RwLock::new(Arc::new(Routing {
@@ -119,9 +145,9 @@ impl Proxy {
                 trusted_proxies: hooks.trusted_proxies.clone(),
             })),
             over_tls: hooks.tls.is_some(),
-            attempts: TaskTracker::new(),
+            attempts,
             cut: CancellationToken::new(),
-            quiet,
+            quiet: Quiet::default(),
         }
     }
 
@@ -129,7 +155,7 @@ impl Proxy {
     /// comes: the other apps can be reached all the same.
     pub async fn prepare(&self) {
         if self.routing().table.routes().any(|route| route.forward_to.is_https()) {
-            self.app.prepare_tls().await;
+            self.apps.prepare_tls().await;
         }
     }
 
@@ -195,7 +221,7 @@ impl Proxy {
             Ok(Admitted::Passed { verified }) => return self.pass(found, received, verified).await,
             Err(verdict) => return verdict,
         };
-        let uri = app::uri(&route.forward_to, found.suffix, received.head.uri.query());
+        let uri = route.forward_to.extended(found.suffix, received.head.uri.query());
         let event = Event { route: Arc::clone(route), key, event_id, uri };
         // Before the claim: an event that is refused here holds nothing up.
         let Ok(place) = Arc::clone(&found.places.signed).try_acquire_owned() else {
@@ -230,8 +256,9 @@ impl Proxy {
         let patience = received.at + event.route.answer_within;
         let watch = Watch(event.route.name.clone());
         let (late, kept) = oneshot::channel();
-        let course = Course { patience, late, cut: self.cut.clone() };
-        let running = Arc::clone(self).claim_and_hand_over(event, received, course);
+        let history = event.route.keep_passed.then(|| self.history.clone());
+        let course = Course { patience, late, cut: self.cut.clone(), history };
+        let running = Arc::clone(self).take_course(event, received, course);
         let running = self.attempts.spawn(async move {
             let (_place, _watch) = (place, watch);
             running.await
@@ -245,6 +272,16 @@ impl Proxy {
                 Verdict::Late
             }
         }
+    }
+
+    async fn take_course(self: Arc<Self>, event: Event, received: Received, course: Course) -> Verdict {
+        if let Mode::Queue { .. } = event.route.mode {
+            // Apart: what the events of sync routes never come to should not make the room for them larger.
+            if let Some(verdict) = Box::pin(self.accept(&event, &received)).await {
+                return verdict;
+            }
+        }
+        self.claim_and_hand_over(event, received, course).await
     }
 
     async fn claim_and_hand_over(self: Arc<Self>, event: Event, received: Received, course: Course) -> Verdict {
@@ -262,7 +299,7 @@ impl Proxy {
         };
         let Event { route, event_id, uri, .. } = event;
         let attempt = Attempt { route, guarded, event_id, uri };
-        attempt.run(self.app.clone(), Arc::clone(&self.ledger), received, course).await
+        attempt.run(self.apps.clone(), Arc::clone(&self.ledger), received, course).await
     }
 
     fn note_crowded_attempts(&self, route: &RouteSettings) {

@@ -4,20 +4,19 @@
 //! here: the verifier has absorbed them.
 
 mod network;
-mod url;
+mod public_url;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 pub use network::{Network, NetworkError};
-pub use url::{ForwardTo, ForwardToError, PublicUrl, PublicUrlError, RoutePath, RoutePathError};
+pub use public_url::{PublicUrl, PublicUrlError};
 
+use crate::app::{ForwardTo, RoutePath, SigningKey};
 use crate::claim::{ConfirmedTtl, Namespace, ProcessingTtl};
 use crate::ledger::OnStoreFailure;
 use crate::provider::{Acknowledgement, EventIdSource, Handshake, Secret, StatusRange, Verifier};
 use crate::server::TlsFiles;
-
-use super::signing::SigningKey;
 
 /// The settings of `[hooks]`.
 #[derive(Debug, Clone)]
@@ -33,7 +32,8 @@ pub struct HooksSettings {
     pub tls: Option<TlsFiles>,
 }
 
-/// The settings of one `[[route]]`, whose events go to the app while their sender waits.
+/// The settings of one `[[route]]`. What concerns the delivery of queued events is apart ([`crate::delivery`] has it for each
+/// route).
 #[derive(Debug, Clone)]
 pub struct RouteSettings {
     /// The name in logs and metrics; no two routes share it.
@@ -48,6 +48,8 @@ pub struct RouteSettings {
     pub handshakes: HandshakeSettings,
     /// The app.
     pub forward_to: ForwardTo,
+    /// When the sender is answered.
+    pub mode: Mode,
     /// How long the app may take.
     pub max_duration: Duration,
     /// How long an attempt's claim lives; never below `max_duration`.
@@ -75,8 +77,31 @@ pub struct RouteSettings {
     pub dangerous_statuses: Vec<StatusRange>,
     /// Which failed events are kept, because their sender will not send them again.
     pub keep_failures: KeepFailures,
+    /// Whether the history has also the events that went well while their sender waited. Queued ones are kept in any case
+    /// until they are delivered.
+    pub keep_passed: bool,
     /// What every attempt is signed with, beside the sender's own signature; `None` where the app does not ask for it.
     pub signing_key: Option<SigningKey>,
+}
+
+impl RouteSettings {
+    /// The provider that an event is shown to come from once it has passed, where anything verifies the route.
+    pub(super) fn verified_by(&self) -> Option<&str> {
+        self.sender.verifier.as_ref().and(self.sender.provider.as_deref())
+    }
+}
+
+/// When a sender is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// When the app has answered, with its answer.
+    Sync,
+    /// When the event is stored and synced. While it cannot be, and the route is to stay open, it is as if the route were
+    /// sync; so the settings for sync routes are there as well, as far as they make sense with their defaults.
+    Queue {
+        /// What an accepted event gets, and each repeat of it. Its status is one that the sender takes for success.
+        acknowledge: Acknowledgement,
+    },
 }
 
 /// Which failed events are kept.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::settings::{RoutePath, RouteSettings};
+use super::settings::RouteSettings;
+use crate::app::RoutePath;
 
 /// Attempts of one route that may be under way at once, those that wait for another included. They go on without their
 /// senders, each with its body, for up to `max_duration`: an app that hangs would gather them without end.

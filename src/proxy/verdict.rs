@@ -6,6 +6,8 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 
 use super::handshake::Greeting;
+use super::settings::RouteSettings;
+use crate::app::Outcome;
 use crate::server::BodyError;
 use crate::store::Fault;
 
@@ -31,7 +33,11 @@ pub(super) enum Verdict {
     NoId,
     /// It was no event, but what the sender asks before it delivers.
     Handshake(Greeting),
-    /// The event was handled before.
+    /// The event is in its queue, and safe there; what its sender gets for it.
+    Accepted(Response<Bytes>),
+    /// There is no room for the event.
+    NoRoom,
+    /// The event was handled before, or accepted.
     Duplicate {
         /// What the app answered then, where that is to be said again.
         replay: Option<Response<Bytes>>,
@@ -65,6 +71,24 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
+    /// What a hand-over came to, in the eyes of the route's sender.
+    pub(super) fn of(route: &RouteSettings, outcome: Outcome) -> Self {
+        let answer = match outcome {
+            Outcome::Answered(answer) => answer,
+            Outcome::NeverReached => return Self::NeverReached,
+            Outcome::TimedOut => return Self::Unknown { timed_out: true },
+            Outcome::Lost => return Self::Unknown { timed_out: false },
+        };
+        let status = answer.status();
+        if status.is_redirection() {
+            Self::Redirected(status)
+        } else if !status.is_success() && route.dangerous_statuses.iter().any(|range| range.contains(status)) {
+            Self::Dangerous(status)
+        } else {
+            Self::Answered(answer)
+        }
+    }
+
     /// Whether the app has handled the event.
     pub(super) fn is_success(&self) -> bool {
         matches!(self, Self::Answered(answer) if answer.status().is_success())
@@ -83,6 +107,8 @@ impl Verdict {
             | Self::Unverified
             | Self::Stale
             | Self::NoId
+            | Self::Accepted(_)
+            | Self::NoRoom
             | Self::Duplicate { .. }
             | Self::InProgress { .. }
             | Self::StoreDown
@@ -100,6 +126,7 @@ impl Verdict {
             Self::Unrouted => "unrouted",
             Self::Unverified | Self::Stale => "unverified",
             Self::Handshake(_) => "handshake",
+            Self::Accepted(_) => "accepted",
             Self::Duplicate { .. } => "duplicate",
             Self::InProgress { .. } | Self::Late => "in_progress",
             Self::StoreDown => "degraded",
@@ -108,6 +135,7 @@ impl Verdict {
             | Self::Method { .. }
             | Self::Body(_)
             | Self::NoId
+            | Self::NoRoom
             | Self::Redirected(_)
             | Self::NeverReached
             | Self::Unknown { .. }

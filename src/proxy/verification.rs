@@ -7,10 +7,9 @@ use std::time::UNIX_EPOCH;
 
 use http::uri::PathAndQuery;
 
-use super::quiet::Topic;
 use super::settings::RouteSettings;
 use super::verdict::Verdict;
-use super::{Proxy, Received};
+use super::{Proxy, Received, Topic};
 use crate::metrics::ByProvider;
 use crate::provider::{self, UnixSeconds, Verification};
 

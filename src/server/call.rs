@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout};
 
-use super::link::{Failure, Link, Lost};
+use super::link::{Failure, Link, Lost, Reading};
 
 /// For connecting: the daemon is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -90,7 +90,7 @@ where
     I: AsyncRead + AsyncWrite + Unpin,
 {
     let mut link = Link::open(socket).await.map_err(|_| CallError::Closed)?;
-    let answer = link.exchange(request, Instant::now() + PATIENCE, MAX_REPLY_BYTES).await;
+    let answer = link.exchange(request, Instant::now() + PATIENCE, Reading::Whole { max_bytes: MAX_REPLY_BYTES }).await;
     answer.map_err(|failure| match failure {
         Failure::Untaken(_) => CallError::Closed,
         Failure::Lost { cause, .. } => CallError::Lost(cause),

@@ -6,6 +6,7 @@
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -46,6 +47,23 @@ pub enum Lost {
     Broken(#[source] hyper::Error),
 }
 
+/// How much of a reply is read, and what its loss means.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reading {
+    /// All of it, for somebody who wants it: one that breaks off is none.
+    Whole {
+        /// The longest body taken.
+        max_bytes: u64,
+    },
+    /// Its head, which decides, and of its body what comes in a moment.
+    Beginning {
+        /// The most of the body that is read.
+        max_bytes: u64,
+        /// How long it may take once the head is there.
+        patience: Duration,
+    },
+}
+
 /// How an exchange fails.
 pub(super) enum Failure {
     /// The connection was closed before a byte of the request was handed to it; here it is again.
@@ -77,19 +95,34 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Link<I> {
         Ok(Self { sender, wire: Wire(Some(connection)) })
     }
 
-    /// Sends a request and reads the whole reply.
+    /// Sends a request and reads the reply.
     pub(super) async fn exchange(
         &mut self,
         request: Request<Full<Bytes>>,
         deadline: Instant,
-        max_reply_bytes: u64,
+        reading: Reading,
     ) -> Result<Response<Bytes>, Failure> {
         let (head, body) = self.reply(request, deadline).await?.into_parts();
-        let status = head.status;
-        match timeout_at(deadline, self.wire.drive(read(body, status, max_reply_bytes))).await {
-            Ok(read) => Ok(Response::from_parts(head, read?)),
-            Err(_) => Err(Failure::Lost { status: Some(status), cause: Lost::TimedOut }),
-        }
+        let body = match reading {
+            Reading::Whole { max_bytes } => {
+                let status = head.status;
+                match timeout_at(deadline, self.wire.drive(read(body, status, max_bytes))).await {
+                    Ok(read) => read?,
+                    Err(_) => return Err(Failure::Lost { status: Some(status), cause: Lost::TimedOut }),
+                }
+            }
+            Reading::Beginning { max_bytes, patience } => {
+                let deadline = deadline.min(Instant::now() + patience);
+                let mut gathered = Gathered::None;
+                let reading = self.wire.drive(read_beginning(body, max_bytes, &mut gathered));
+                if !matches!(timeout_at(deadline, reading).await, Ok(true)) {
+                    // What is left of it would be taken for the next reply.
+                    self.wire.0 = None;
+                }
+                gathered.into_bytes()
+            }
+        };
+        Ok(Response::from_parts(head, body))
     }
 
     /// Sends a request and waits for the reply's head.
@@ -149,6 +182,23 @@ async fn read(mut body: Incoming, status: StatusCode, max_bytes: u64) -> Result<
         gathered.push(piece, bounds);
     }
     Ok(gathered.into_bytes())
+}
+
+/// Gathers what comes, up to a length; `true` when that is all.
+async fn read_beginning(mut body: Incoming, max_bytes: u64, gathered: &mut Gathered) -> bool {
+    let bounds = Bounds { expected: body.size_hint().exact(), max: max_bytes };
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return false };
+        let mut piece = frame.into_data().unwrap_or_default(); // trailers carry nothing that anybody wants
+        let left = usize::try_from(max_bytes - gathered.len_bytes()).unwrap_or(usize::MAX);
+        let is_too_long = piece.len() > left;
+        piece.truncate(left);
+        gathered.push(piece, bounds);
+        if is_too_long {
+            return false;
+        }
+    }
+    true
 }
 
 impl From<hyper::Error> for Lost {

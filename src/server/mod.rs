@@ -51,7 +51,7 @@ pub use call::{CallError, Endpoint, call};
 pub use limits::{HalfClosed, Limits};
 pub use link::Lost;
 pub use listener::{ListenError, Listener};
-pub use pool::{Pool, PoolSettings, SendError, Unreached};
+pub use pool::{Beginning, Pool, PoolSettings, SendError, Unreached};
 pub use request::{Peer, Request};
 pub use response::{Response, ResponseBody, close};
 pub use serve::serve;

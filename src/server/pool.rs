@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 
-use super::link::{Failure, Link, Lost};
+use super::link::{Failure, Link, Lost, Reading};
 use super::socket::Socket;
 use super::target::{Scheme, Target};
 use super::trust::{self, TrustError};
@@ -109,6 +109,16 @@ pub enum Unreached {
 
 type Idle = HashMap<Target, Vec<(Link<Socket>, Instant)>>;
 
+/// Of a reply whose head decides: how much of its body is read, and for how long. More of it is dropped with its
+/// connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning {
+    /// The most of the body.
+    pub max_bytes: u64,
+    /// How long it may take once the head is there.
+    pub patience: Duration,
+}
+
 /// Connections by target; see the module. Clones share them.
 #[derive(Clone)]
 pub struct Pool {
@@ -146,15 +156,38 @@ impl Pool {
         request: Request<Bytes>,
         deadline: Instant,
     ) -> Result<Response<Bytes>, SendError> {
+        let reading = Reading::Whole { max_bytes: self.settings.max_reply_bytes };
+        self.send_once(target, request, deadline, reading).await
+    }
+
+    /// Sends one request like [`send`](Self::send), of which the reply's head is all that counts: there is a reply as soon
+    /// as its head has come by `deadline`, with as much of its body as came, whatever becomes of the rest.
+    pub async fn send_for_head(
+        &self,
+        target: &Target,
+        request: Request<Bytes>,
+        deadline: Instant,
+        Beginning { max_bytes, patience }: Beginning,
+    ) -> Result<Response<Bytes>, SendError> {
+        self.send_once(target, request, deadline, Reading::Beginning { max_bytes, patience }).await
+    }
+
+    async fn send_once(
+        &self,
+        target: &Target,
+        request: Request<Bytes>,
+        deadline: Instant,
+        reading: Reading,
+    ) -> Result<Response<Bytes>, SendError> {
         let mut request = in_wire_form(target, request);
         while let Some(link) = self.take(target) {
-            match self.exchange(link, target, request, deadline).await {
+            match self.exchange(link, target, request, deadline, reading).await {
                 Err(Failure::Untaken(returned)) => request = *returned,
                 outcome => return outcome.map_err(|failure| self.told(failure)),
             }
         }
         let link = self.connect(target, deadline).await.map_err(SendError::NeverReached)?;
-        self.exchange(link, target, request, deadline).await.map_err(|failure| self.told(failure))
+        self.exchange(link, target, request, deadline, reading).await.map_err(|failure| self.told(failure))
     }
 
     /// One exchange; the connection is kept only if the exchange left nothing behind on it.
@@ -164,8 +197,9 @@ impl Pool {
         target: &Target,
         request: Request<Full<Bytes>>,
         deadline: Instant,
+        reading: Reading,
     ) -> Result<Response<Bytes>, Failure> {
-        let reply = link.exchange(request, deadline, self.settings.max_reply_bytes).await?;
+        let reply = link.exchange(request, deadline, reading).await?;
         if link.is_usable() {
             self.keep(target, link);
         }

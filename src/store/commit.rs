@@ -1,7 +1,7 @@
 //! The commit thread: the one place where a claim is decided, and where it becomes durable.
 //!
-//! A round: take all jobs that have gathered, decide each against the database, write what changed and the number of the
-//! commit, sync once, answer all. Nothing of a group is told before its sync, with one exception. If the process dies before
+//! A round: take all jobs that have gathered, decide each against the database, write what changed (first of all, and synced,
+//! what events have brought along, [`super::content_log`]) and the number of the commit, sync once, answer all. Nothing of a group is told before its sync, with one exception. If the process dies before
 //! the sync, nobody was answered but the exception; if it dies after, the records are there; in between lies nothing that was
 //! promised.
 //!
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::content_log::ContentLog;
 use super::directory::Directory;
 use super::engine::{Engine, EngineError};
 use super::healthy::Healthy;
@@ -43,6 +44,8 @@ const IDLE_MARK: Duration = Duration::from_secs(60);
 pub(super) struct Committer {
     pub(super) shared: Arc<Shared>,
     pub(super) room: Arc<Room>,
+    /// Where what is sent goes.
+    pub(super) log: ContentLog,
     pub(super) directory: Directory,
     pub(super) settings: StoreSettings,
     pub(super) real_sync: bool,
@@ -131,7 +134,7 @@ impl Committer {
         }
         let started = Instant::now();
         let before = self.shared.numbers.last();
-        let mut desk = healthy.desk(now);
+        let mut desk = healthy.desk(&mut self.log, now);
         let (mut decided, mut commands) = (0, 0);
         // A sync costs more than many decisions, so whoever arrives while the group is decided still joins it.
         while decided < group.len() {
@@ -154,6 +157,8 @@ impl Committer {
         if nothing_new || nobody_waits {
             return Ok(());
         }
+        // What entries name is safe before the number is written that makes them count.
+        self.log.sync().map_err(EngineError::Sync)?;
         healthy.engine.write_sequence(last)?;
         self.written = last;
         match self.settings.sync {

@@ -111,17 +111,8 @@ pub(super) fn remove(store: &Path, file: &ContentFile) -> io::Result<()> {
     }
 }
 
-/// How long a file is; `None` where there is none.
-pub(super) fn length(store: &Path, file: &ContentFile) -> io::Result<Option<u64>> {
-    match fs::metadata(path(store, file)) {
-        Ok(found) => Ok(Some(found.len())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// Removes the files that were made here and that `is_named` does not know; says how many.
-pub(super) fn remove_unnamed(store: &Path, is_named: impl Fn(&str) -> bool) -> io::Result<usize> {
+pub(super) fn remove_unnamed(store: &Path, is_named: impl Fn(u64) -> bool) -> io::Result<usize> {
     let entries = match fs::read_dir(store.join(DIR)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         other => other?,
@@ -129,9 +120,8 @@ pub(super) fn remove_unnamed(store: &Path, is_named: impl Fn(&str) -> bool) -> i
     let mut removed = 0;
     for entry in entries {
         let entry = entry?;
-        let name = entry.file_name();
-        let ours = name.to_str().filter(|name| ContentFile::id_in(name).is_some());
-        if ours.is_some_and(|name| !is_named(name)) {
+        let nonce = entry.file_name().to_str().and_then(ContentFile::nonce_in);
+        if nonce.is_some_and(|nonce| !is_named(nonce)) {
             fs::remove_file(entry.path())?;
             removed += 1;
         }
@@ -146,7 +136,7 @@ fn path(store: &Path, file: &ContentFile) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{EventId, HeaderLine};
+    use crate::event::HeaderLine;
 
     fn content(body: &[u8]) -> Content {
         let line = HeaderLine { name: (*b"X-Odd").into(), value: (*b"\xe9").into() };
@@ -155,7 +145,7 @@ mod tests {
     }
 
     fn file(nonce: u64, content: &Content) -> ContentFile {
-        ContentFile { id: EventId::from_bytes([1; 16]), nonce, bytes: file_bytes(content) }
+        ContentFile { nonce, bytes: file_bytes(content) }
     }
 
     #[test]
@@ -168,7 +158,6 @@ mod tests {
             assert_eq!(read(dir.path(), &file).expect("sound"), content);
             let path = path(dir.path(), &file);
             let bytes = fs::read(&path).expect("readable");
-            assert_eq!(length(dir.path(), &file).expect("there"), Some(bytes.len() as u64));
             assert_eq!(bytes.len() as u64, file.bytes);
             for length in 0..bytes.len() {
                 fs::write(&path, &bytes[..length]).expect("writable");
@@ -182,7 +171,7 @@ mod tests {
             }
             remove(dir.path(), &file).expect("removable");
             remove(dir.path(), &file).expect("nothing is as good");
-            assert_eq!(length(dir.path(), &file).expect("looked"), None);
+            assert!(!path.exists());
         }
     }
 
@@ -217,7 +206,7 @@ mod tests {
         let strange = dir.path().join(DIR).join("lost+found");
         fs::write(&strange, "").expect("writable");
         let named = file(1, &content);
-        assert_eq!(remove_unnamed(dir.path(), |name| name == named.name()).expect("removable"), 2);
+        assert_eq!(remove_unnamed(dir.path(), |nonce| nonce == named.nonce).expect("removable"), 2);
         assert!(read(dir.path(), &named).is_ok() && strange.exists());
     }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::content_log::ContentLog;
 use super::engine::{Engine, EngineError};
-use super::event_job::{Effect, EventAsk};
+use super::events::{Work, pin};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, AnswerAt, Desk, Reading, Reply, Request};
 use super::known::Known;
+use super::room::Noted;
 use super::settings::{OnStoreFailure, SyncMode};
 use super::shared::{Records, Shared};
 use crate::chain::Chain;
@@ -18,7 +20,7 @@ use crate::claim::{Change, Command, Decision, Key, Moment, Record, Timestamp, de
 pub(super) struct Healthy {
     pub(super) engine: Arc<Engine>,
     /// Holds what the group under way has overwritten.
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// What the group under way has written, if it will be answered before it is synced.
     written: Records,
     /// What was answered for and is not synced: all of it with `sync = "interval"`, else claims that were answered early.
@@ -70,10 +72,10 @@ impl Healthy {
     }
 
     /// The desk for one group.
-    pub(super) fn desk(&mut self, now: Timestamp) -> HealthyDesk<'_> {
+    pub(super) fn desk<'a>(&'a mut self, log: &'a mut ContentLog, now: Timestamp) -> HealthyDesk<'a> {
         self.shared.overwritten().clear();
         self.written.clear();
-        HealthyDesk { healthy: self, now }
+        HealthyDesk { healthy: self, log, now, noted: Vec::new(), is_written: false }
     }
 
     /// Syncs all that was written, up to the commit with this number, which it hands back.
@@ -94,12 +96,25 @@ impl Healthy {
 }
 
 pub(super) struct HealthyDesk<'a> {
-    healthy: &'a mut Healthy,
-    now: Timestamp,
+    pub(super) healthy: &'a mut Healthy,
+    /// Where what is sent goes.
+    pub(super) log: &'a mut ContentLog,
+    pub(super) now: Timestamp,
+    /// The entries that the question about events under way has changed.
+    pub(super) noted: Vec<Noted>,
+    /// Whether it has changed anything.
+    pub(super) is_written: bool,
 }
 
 impl HealthyDesk<'_> {
-    fn put(&mut self, key: &Key, before: Known, next: Option<Record>, answer_at: AnswerAt) -> Result<(), EngineError> {
+    /// Writes the record of a key.
+    pub(super) fn put(
+        &mut self,
+        key: &Key,
+        before: Known,
+        next: Option<Record>,
+        answer_at: AnswerAt,
+    ) -> Result<(), EngineError> {
         // Noted first: a write that fails may have got there all the same.
         self.healthy.shared.overwritten().push((key.clone(), before));
         self.healthy.engine.write(key, next.as_ref())?;
@@ -125,6 +140,10 @@ impl HealthyDesk<'_> {
             self.healthy.unsynced.push((key, record));
         }
         self.healthy.early_since.get_or_insert_with(Instant::now);
+    }
+
+    fn pinned(&self, record: Option<Record>) -> Result<Option<Record>, EngineError> {
+        record.map(|record| pin::pinned(&self.healthy.engine, record, self.now)).transpose()
     }
 
     /// Decides with the next number, which is drawn only if something changes.
@@ -184,7 +203,7 @@ impl Desk for HealthyDesk<'_> {
         }
         let key = &request.key;
         let (before, degraded) = match self.healthy.engine.read(key) {
-            Ok(record) => (Known::Record(record), None),
+            Ok(record) => (Known::Record(self.pinned(record)?), None),
             Err(error @ EngineError::Damaged(_)) => {
                 tracing::error!(key = ?key, error = %Chain(&error), "a record cannot be read");
                 // These two need nothing of what was there, and are the way out.
@@ -216,7 +235,7 @@ impl Desk for HealthyDesk<'_> {
 
     fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, EngineError> {
         match self.healthy.engine.read(key) {
-            Ok(record) => Ok(Ok(Reading { record, degraded: None })),
+            Ok(record) => Ok(Ok(Reading { record: self.pinned(record)?, degraded: None })),
             Err(EngineError::Damaged(_)) => Ok(Err(Fault::Damaged)),
             Err(error) => Err(error),
         }
@@ -224,7 +243,7 @@ impl Desk for HealthyDesk<'_> {
 
     fn sweep(&mut self, key: &Key) -> Result<bool, EngineError> {
         match self.healthy.engine.read(key) {
-            Ok(Some(record)) if record.is_gone(self.now) => {
+            Ok(Some(record)) if pin::is_gone(&self.healthy.engine, &record, self.now)? => {
                 // No number, and so no sync: a removal that is lost is swept again.
                 self.healthy.engine.write(key, None)?;
                 Ok(true)
@@ -235,8 +254,8 @@ impl Desk for HealthyDesk<'_> {
         }
     }
 
-    fn event(&mut self, ask: &EventAsk) -> Result<Result<Effect, Fault>, EngineError> {
-        ask.decide(&self.healthy.engine, &self.healthy.shared.numbers)
+    fn events(&mut self, work: &mut dyn Work) -> Result<(), EngineError> {
+        work.decide(self)
     }
 }
 
@@ -268,6 +287,10 @@ mod tests {
         Command::Confirm(Confirm { token: None, confirmed_ttl: ConfirmedTtl::MAX, result: None })
     }
 
+    fn log(dir: &std::path::Path) -> ContentLog {
+        ContentLog::open(dir).expect("it opens").0
+    }
+
     fn healthy(dir: &std::path::Path) -> Healthy {
         let engine = Arc::new(Engine::open(dir, 1 << 20, false).expect("it opens"));
         let shared = Arc::new(Shared::new(Arc::new(Metrics::new()), None, Numbers::after(0)));
@@ -278,11 +301,11 @@ mod tests {
     #[test]
     fn a_damaged_record_can_be_confirmed_and_forgotten_in_a_closed_namespace() {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut healthy = healthy(dir.path());
+        let (mut healthy, mut log) = (healthy(dir.path()), log(dir.path()));
         for (id, command) in [("k-1", Command::Forget), ("k-2", confirm())] {
             let spoiled = request(id, claim(), OnStoreFailure::Closed);
             healthy.engine.spoil(&spoiled.key);
-            let mut desk = healthy.desk(NOW);
+            let mut desk = healthy.desk(&mut log, NOW);
             assert_eq!(desk.command(&spoiled).expect("it goes on"), Err(Fault::Damaged));
             let before = desk.healthy.shared.numbers.last();
             let answer = desk.command(&request(id, command, OnStoreFailure::Closed)).expect("it goes on");
@@ -297,10 +320,10 @@ mod tests {
     #[test]
     fn a_claim_that_was_answered_early_is_held_whatever_becomes_of_its_sync() {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut healthy = healthy(dir.path());
+        let (mut healthy, mut log) = (healthy(dir.path()), log(dir.path()));
         let early = Request { answer_at: AnswerAt::Decision, ..request("early", claim(), OnStoreFailure::Open) };
         let late = request("late", claim(), OnStoreFailure::Open);
-        let mut desk = healthy.desk(NOW);
+        let mut desk = healthy.desk(&mut log, NOW);
         for request in [&early, &late] {
             desk.command(request).expect("it goes on").expect("it is answered");
             if request.answer_at == AnswerAt::Decision {
@@ -321,7 +344,7 @@ mod tests {
     #[test]
     fn what_was_answered_early_is_the_truth_whatever_the_group_wrote_before_and_after() {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut healthy = healthy(dir.path());
+        let (mut healthy, mut log) = (healthy(dir.path()), log(dir.path()));
         let (late, forget) =
             (request("k", claim(), OnStoreFailure::Open), request("k", Command::Forget, OnStoreFailure::Open));
         let other = request("other", claim(), OnStoreFailure::Open);
@@ -329,7 +352,7 @@ mod tests {
         let shared = Arc::clone(&healthy.shared);
         shared.lend(Some(Arc::clone(&healthy.engine)));
         let is_held = |key: &Key| matches!(shared.read_past_commits(key), Known::Record(Some(Record::Held(_))));
-        let mut desk = healthy.desk(NOW);
+        let mut desk = healthy.desk(&mut log, NOW);
         for request in [&other, &late, &forget, &early] {
             assert!(!is_held(&early.key), "nobody was told of it yet");
             desk.command(request).expect("it goes on").expect("it is answered");
@@ -348,10 +371,10 @@ mod tests {
     #[test]
     fn what_could_not_be_read_is_not_written_back_as_absent() {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut healthy = healthy(dir.path());
+        let (mut healthy, mut log) = (healthy(dir.path()), log(dir.path()));
         let spoiled = request("k", confirm(), OnStoreFailure::Open);
         healthy.engine.spoil(&spoiled.key);
-        let mut desk = healthy.desk(NOW);
+        let mut desk = healthy.desk(&mut log, NOW);
         desk.command(&spoiled).expect("it goes on").expect("it is answered");
         desk.command(&spoiled).expect("it goes on").expect("it is answered");
         desk.command(&request("new", claim(), OnStoreFailure::Open)).expect("it goes on").expect("it is answered");

@@ -2,7 +2,7 @@
 
 use tokio::sync::oneshot;
 
-use super::event_job::{Effect, EventAsk, EventJob};
+use super::events::Work;
 use super::fault::Fault;
 use super::settings::OnStoreFailure;
 use crate::claim::{Claimed, Command, Key, Outcome, Record};
@@ -61,7 +61,7 @@ pub(super) trait Desk {
     fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, Self::Failure>;
     /// Removes the record if it is gone; `true` when it did.
     fn sweep(&mut self, key: &Key) -> Result<bool, Self::Failure>;
-    fn event(&mut self, ask: &EventAsk) -> Result<Result<Effect, Fault>, Self::Failure>;
+    fn events(&mut self, work: &mut dyn Work) -> Result<(), Self::Failure>;
 }
 
 /// One entry of the queue. The reply waits in the job until what it speaks of is synced, or written with
@@ -94,7 +94,7 @@ pub(super) enum Job {
         removed: usize,
         to: oneshot::Sender<usize>,
     },
-    Event(Box<EventJob>),
+    Events(Box<dyn Work>),
 }
 
 impl Job {
@@ -115,7 +115,7 @@ impl Job {
                     *removed += usize::from(desk.sweep(key)?);
                 }
             }
-            Self::Event(job) => job.reply = Some(desk.event(&job.ask)?),
+            Self::Events(work) => desk.events(&mut **work)?,
         }
         Ok(())
     }
@@ -148,7 +148,8 @@ impl Job {
     /// How many keys have to be looked at for it.
     pub(super) fn weight(&self) -> usize {
         match self {
-            Self::One { .. } | Self::Read { .. } | Self::Event(_) => 1,
+            Self::One { .. } | Self::Read { .. } => 1,
+            Self::Events(work) => work.weight(),
             Self::Batch { requests, .. } => requests.len(),
             Self::Barrier { .. } => 0,
             Self::Sweep { keys, .. } => keys.len(),
@@ -158,7 +159,7 @@ impl Job {
     /// Whether nobody may be told of it before it is synced, whatever the settings say.
     pub(super) fn must_be_synced(&self) -> bool {
         match self {
-            Self::Event(job) => job.must_be_synced(),
+            Self::Events(work) => work.must_be_synced(),
             Self::One { .. } | Self::Batch { .. } | Self::Read { .. } | Self::Barrier { .. } | Self::Sweep { .. } => {
                 false
             }
@@ -174,7 +175,7 @@ impl Job {
             Self::Read { reply, to, .. } => to.send(reply.unwrap_or(Err(Fault::Closed))).is_err(),
             Self::Barrier { to } => to.send(()).is_err(),
             Self::Sweep { removed, to, .. } => to.send(removed).is_err(),
-            Self::Event(job) => !job.answer(),
+            Self::Events(work) => !work.answer(),
         };
     }
 }

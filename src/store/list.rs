@@ -1,6 +1,7 @@
 //! Walking over the records, for lists and for the sweep. Never in the way of the commit thread: a walk reads on its own.
 
 use super::engine::EngineError;
+use super::events::pin;
 use super::fault::Fault;
 use super::shared::Shared;
 use crate::chain::Chain;
@@ -85,8 +86,12 @@ pub(super) fn page(shared: &Shared, selection: &Selection, now: Timestamp) -> Re
             let (key, record) = item?;
             let last = key.clone();
             match record {
-                Ok(record) if selection.wants(&record, now) => page.records.push((key, record)),
-                Ok(_) => {}
+                Ok(record) => {
+                    let record = pin::pinned(engine, record, now)?;
+                    if selection.wants(&record, now) {
+                        page.records.push((key, record));
+                    }
+                }
                 // A page without it is of more use than none; whoever asks for the key is told.
                 Err(damage) => {
                     damaged.get_or_insert((key, damage));
@@ -134,11 +139,12 @@ pub(super) fn sweep_step(
             if looked_at + 1 >= limit {
                 step.next = Some(key.clone());
             }
-            match record.map(|record| StateName::of(&record, now)) {
-                Ok(None) => step.gone.push(key),
-                Ok(Some(state)) => step.counts[state as usize] += 1,
-                // It counts as nothing here; whoever asks for it is told.
-                Err(_) => {}
+            // One that cannot be read counts as nothing here; whoever asks for it is told.
+            if let Ok(record) = record {
+                match StateName::of(&pin::pinned(engine, record, now)?, now) {
+                    None => step.gone.push(key),
+                    Some(state) => step.counts[state as usize] += 1,
+                }
             }
             if step.next.is_some() {
                 break;

@@ -12,13 +12,16 @@
 //! again ([`recall`]); a hanging disk takes the commit thread along ([`last_resort`]); it has no cheap transactions, so a
 //! record is one value.
 
+mod bells;
 mod commit;
 mod content_file;
+#[cfg_attr(not(test), expect(dead_code, reason = "the queue is about to use it"))]
+mod content_log;
+mod counts;
 mod directory;
 mod durable;
 mod engine;
 mod error;
-mod event_job;
 mod events;
 mod fault;
 mod guard;
@@ -53,7 +56,10 @@ use tokio::sync::{oneshot, watch};
 pub use commit::EARLY_SYNC;
 pub use durable::{FilterError, force_real_sync};
 pub use error::OpenError;
-pub use events::{EventPage, EventSelection};
+pub use events::{
+    Accepted, Action, Actor, AuditEntry, AuditPage, BeginAsk, Begun, Compacted, Deed, Discarded, DuePage, EventPage,
+    EventSelection, Filter, Finish, Progress, RedriveId, Requeued,
+};
 pub use fault::Fault;
 pub use job::{Answer, AnswerAt, Reading, Reply, Request};
 pub use list::{Page, Selection, StateName, SweepStep};

@@ -1,18 +1,18 @@
 //! Opening a store: what must fit together before anything may be answered.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::commit::{Committer, State};
 use super::content_file;
+use super::content_log::ContentLog;
 use super::directory::Directory;
 use super::engine::{Engine, EngineError};
 use super::error::OpenError;
+use super::events;
 use super::fault::Fault;
 use super::guard::Guard;
 use super::healthy::Healthy;
-use super::kept::ContentFile;
 use super::mark::{self, Mark, MarkError};
 use super::numbers::Numbers;
 use super::original::{self, Original};
@@ -62,7 +62,13 @@ pub(super) fn open(
     if let Err(error) = directory.keep_reserve() {
         tracing::warn!(error = %error, "no reserve for a full disk could be made");
     }
-    let room = Arc::new(Room::new(&settings, Arc::clone(&metrics)));
+    let (log, segments) = ContentLog::open(directory.path())
+        .map_err(|source| OpenError::Directory { path: directory.path().into(), source })?;
+    let room = Arc::new(Room::new(&settings, segments, Arc::clone(&metrics)));
+    // On a disk that takes no writes that is left to the coming back.
+    if fault.is_none() {
+        undo(&engine, found).map_err(|error| engine_error(&directory, error))?;
+    }
     take_stock(&engine, &room).map_err(|error| engine_error(&directory, error))?;
     let shared = Arc::new(Shared::new(metrics, fault, Numbers::after(sequence)));
     shared.lend(Some(Arc::clone(&engine)));
@@ -73,6 +79,7 @@ pub(super) fn open(
     Ok(Committer {
         shared,
         room,
+        log,
         directory,
         settings,
         real_sync,
@@ -85,37 +92,31 @@ pub(super) fn open(
     })
 }
 
-/// Counts the events, says what is missing of them, and removes what a crash left behind: files that no entry names, since
-/// the entry was never written, or is gone already.
-fn take_stock(engine: &Engine, room: &Room) -> Result<(), EngineError> {
-    room.count(engine, || ())?;
-    let (mut named, mut unreadable) = (HashSet::new(), HashSet::new());
-    for item in engine.scan_events(None) {
-        let (id, kept) = match item? {
-            (id, Ok(kept)) => (id, kept),
-            (id, Err(error)) => {
-                tracing::error!(event = %id, error = %Chain(&error), "an event cannot be read");
-                unreadable.insert(id);
-                continue;
-            }
-        };
-        let Some(file) = kept.file() else { continue };
-        match content_file::length(room.store(), file) {
-            Ok(Some(bytes)) if bytes == file.bytes => {}
-            Ok(found) => {
-                let (expected, name) = (file.bytes, file.name());
-                tracing::error!(event = %id, name, expected, found, "the file of an event is not as it was written");
-            }
-            Err(error) => tracing::error!(event = %id, error = %error, "the file of an event cannot be looked at"),
-        }
-        named.insert(file.name());
+/// Removes the events that were never acknowledged, before any of their numbers is given again.
+fn undo(engine: &Engine, acknowledged: u64) -> Result<(), EngineError> {
+    let undone = events::undo::remove_above(engine, acknowledged)?;
+    if undone > 0 {
+        engine.flush()?;
+        tracing::info!(undone, "events that were never acknowledged are removed");
     }
-    // One of an entry that cannot be read may be all that is left of it.
-    let is_named =
-        |name: &str| named.contains(name) || ContentFile::id_in(name).is_some_and(|id| unreadable.contains(&id));
-    match content_file::remove_unnamed(room.store(), is_named) {
-        Ok(0) => {}
-        Ok(removed) => tracing::info!(removed, "files of events that were never kept are removed"),
+    Ok(())
+}
+
+/// Counts the events, and removes what a crash left behind: contents that no entry names, since the entry was never written,
+/// or is gone already.
+fn take_stock(engine: &Engine, room: &Room) -> Result<(), EngineError> {
+    let stock = room.count(engine, || ())?;
+    if stock.unreadable > 0 {
+        // What one of them names may be all that is left of it.
+        tracing::warn!(unreadable = stock.unreadable, "contents that no event names are left where they are");
+        return Ok(());
+    }
+    let segments = room.segments().remove_unheld();
+    match content_file::remove_unnamed(room.store(), |nonce| stock.named.contains(&nonce)) {
+        Ok(files) if files + segments > 0 => {
+            tracing::info!(files, segments, "contents of events that were never kept, or are gone, are removed");
+        }
+        Ok(_) => {}
         Err(error) => tracing::warn!(error = %error, "files that no event names could not be removed"),
     }
     Ok(())

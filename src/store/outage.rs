@@ -4,7 +4,7 @@
 //! that would write lands in the guard if the request says `open`, and is refused if it says `closed`. What the refused
 //! caller has already done counts all the same: a confirm or release is remembered, because its caller may not come back.
 //!
-//! No event is kept meanwhile: memory is not where a dead letter is safe, and saying so would be a lie. That one is done
+//! No event is kept or accepted meanwhile: memory is not where it is safe, and saying so would be a lie. That one is done
 //! with after all is remembered like a confirm.
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
-use super::event_job::{Effect, EventAsk};
+use super::events::{Work, pin};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
@@ -32,8 +32,6 @@ const LAST_RETRY_MS: u64 = 2_000;
 /// The pause where the disk took the probe and then failed the database: each such turn costs some lines in the log, most
 /// of them sled's own, and they have to stay under a hundred a minute.
 const RELAPSE_RETRY_MS: u64 = 4_000;
-/// Dead letters whose end is remembered: as many as the guard has entries, 16 bytes each. One beyond them stays kept.
-const MAX_SETTLED: usize = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Outage {
@@ -106,14 +104,17 @@ impl Outage {
         OutageDesk { outage: self, now, numbers }
     }
 
-    fn known(&self, key: &Key) -> Known {
+    fn known(&self, key: &Key, now: Timestamp) -> Known {
         match self.guard.entry(key) {
             Some(known) => Known::Record(known.cloned()),
             // What was read out first is as good as it gets: a database that was opened and could not be written to may have
             // lost its way, and the guard knows all that has changed since.
             None => match (self.recall.read(key), &self.reader) {
                 (Some(record), _) => Known::Record(Some(record)),
-                (None, Some(reader)) => reader.read(key).into(),
+                (None, Some(reader)) => {
+                    let pinned = |record| pin::pinned(reader, record, now);
+                    reader.read(key).and_then(|record| record.map(pinned).transpose()).into()
+                }
                 (None, None) => Known::Nothing,
             },
         }
@@ -131,7 +132,7 @@ impl Desk for OutageDesk<'_> {
 
     fn command(&mut self, request: &Request) -> Result<Reply, Infallible> {
         let fault = self.outage.fault;
-        let (record, blind) = match self.outage.known(&request.key) {
+        let (record, blind) = match self.outage.known(&request.key, self.now) {
             Known::Record(record) => (record, false),
             // What cannot be read can still be claimed where the caller says so: the answer tells that it is degraded, and
             // a key that turns out to be done stays done.
@@ -164,7 +165,7 @@ impl Desk for OutageDesk<'_> {
     }
 
     fn read(&mut self, key: &Key) -> Result<Result<Reading, Fault>, Infallible> {
-        Ok(match self.outage.known(key) {
+        Ok(match self.outage.known(key, self.now) {
             Known::Record(record) => Ok(Reading { record, degraded: Some(self.outage.fault) }),
             Known::Nothing => Err(self.outage.fault),
         })
@@ -174,36 +175,8 @@ impl Desk for OutageDesk<'_> {
         Ok(false)
     }
 
-    fn event(&mut self, ask: &EventAsk) -> Result<Result<Effect, Fault>, Infallible> {
-        match ask {
-            EventAsk::Fail { .. } => self.outage.doubtful.extend(ask.fresh_file().cloned()),
-            // Most of them were never kept: nothing is to be told of those that are done with.
-            EventAsk::Settle(id) if self.outage.settled.len() < MAX_SETTLED => {
-                self.outage.settled.insert(*id);
-                return Ok(Ok(Effect::default()));
-            }
-            EventAsk::Settle(_) | EventAsk::Discard(_) => {}
-        }
-        Ok(Err(self.outage.fault))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A success while the store was down was a warning in the log each time, whether anything was kept of its event or not.
-    #[test]
-    fn what_is_handled_while_the_store_is_down_is_remembered_and_what_would_be_lost_is_refused() {
-        let mut outage = Outage::new(Fault::Io, Guard::new(), None, Timestamp::from_millis(1));
-        let numbers = Numbers::after(7);
-        let (id, other) = (EventId::from_bytes([1; 16]), EventId::from_bytes([2; 16]));
-        let mut desk = outage.desk(Timestamp::from_millis(2), &numbers);
-        let Ok(settled) = desk.event(&EventAsk::Settle(id));
-        let Ok(discarded) = desk.event(&EventAsk::Discard(other));
-        assert!(settled.is_ok());
-        assert!(matches!(discarded, Err(Fault::Io)), "nobody is told that it is gone before it is");
-        assert_eq!(outage.settled, HashSet::from([id]));
-        assert_eq!(numbers.last(), 7);
+    fn events(&mut self, work: &mut dyn Work) -> Result<(), Infallible> {
+        work.decide_down(self.outage);
+        Ok(())
     }
 }

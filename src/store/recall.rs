@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::engine::Engine;
+use super::events::pin;
 use super::record;
 use crate::claim::{Key, Record, Timestamp};
 
@@ -25,9 +26,11 @@ impl Recall {
     pub(super) fn add(&mut self, engine: &Engine, now: Timestamp) {
         for item in engine.scan(b"", None) {
             let (key, record) = match item {
-                Ok((_, Ok(record))) if record.is_gone(now) => continue,
                 Ok((key, _)) if self.values.contains_key(key.as_bytes()) => continue,
-                Ok((key, Ok(record))) => (key, record),
+                Ok((key, Ok(record))) => match pin::pinned(engine, record, now) {
+                    Ok(record) if !record.is_gone(now) => (key, record),
+                    Ok(_) | Err(_) => continue,
+                },
                 Ok((_, Err(_))) => continue,
                 Err(_) => break,
             };

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::commit::{Committer, State};
+use super::counts::Counted;
 use super::engine::{Engine, EngineError};
+use super::events;
 use super::fault::Fault;
 use super::healthy::Healthy;
-use super::kept::Kept;
 use super::outage::Outage;
 use crate::chain::Chain;
 use crate::claim::{Record, Timestamp};
@@ -35,6 +36,7 @@ impl Committer {
         self.shared.health.send_replace(Some(fault));
         let held_out = healthy.since.elapsed();
         let (guard, engine) = healthy.give_up();
+        self.log.give_up();
         let now = self.clock.now();
         let mut outage = Outage::new(fault, guard, Some(engine), now);
         if held_out < RELAPSE {
@@ -99,6 +101,11 @@ impl Committer {
         if found < self.synced {
             return Err(Reopening::Over(Unrecoverable::Lost { found, expected: self.synced }));
         }
+        // Before what is known of their keys is written back.
+        let undone = events::undo::remove_above(&engine, self.synced)?;
+        if undone > 0 {
+            tracing::info!(undone, "events that were never acknowledged are removed");
+        }
         write_back(&engine, outage, self.clock.now())?;
         settle_events(&engine, outage)?;
         // Never below what the database has: a commit that failed may have got there all the same.
@@ -122,33 +129,35 @@ impl Committer {
         self.shared.health.send_replace(None);
     }
 
-    /// Counts the events anew, since some got there that nobody was told of and some may have gone, and removes the files
-    /// that none of them names.
+    /// Counts the events anew, since some got there that nobody was told of and some may have gone, and removes what none of
+    /// them names.
     fn clear_up(&self, engine: &Engine, outage: &Outage) {
         self.shared.pulse.go_on();
-        for file in &outage.doubtful {
-            match engine.read_event(file.id) {
-                Ok(kept) if kept.as_ref().and_then(Kept::file) != Some(file) => self.room.remove(file),
-                // One that cannot be read may name it.
-                Ok(_) | Err(_) => {}
+        match self.room.count(engine, || self.shared.pulse.go_on()) {
+            Ok(stock) if stock.unreadable == 0 => {
+                let doubtful = outage.doubtful.iter().filter(|file| !stock.named.contains(&file.nonce));
+                doubtful.for_each(|file| self.room.remove(file));
+                self.room.segments().remove_unheld();
             }
-        }
-        if let Err(error) = self.room.count(engine, || self.shared.pulse.go_on()) {
-            tracing::warn!(error = %Chain(&error), "the events could not be counted anew");
+            // One that cannot be read may name what would be removed.
+            Ok(_) => {}
+            Err(error) => tracing::warn!(error = %Chain(&error), "the events could not be counted anew"),
         }
     }
 }
 
-/// Removes the entries of dead letters that were handled meanwhile; their files become doubtful.
+/// Removes the entries of events that were handled meanwhile; their files become doubtful.
 fn settle_events(engine: &Engine, outage: &mut Outage) -> Result<(), EngineError> {
     for id in &outage.settled {
         match engine.read_event(*id) {
-            Ok(Some(kept)) => outage.doubtful.extend(kept.file().cloned()),
-            Ok(None) => continue,
-            Err(EngineError::Damaged(_)) => {}
+            Ok(Some(kept)) if events::keep::is_settled(&kept.event.state) => {
+                outage.doubtful.extend(kept.place.file());
+                events::desk::remove(engine, *id, &Counted::of(&kept))?;
+            }
+            Ok(_) => {}
+            Err(EngineError::Damaged(_)) => engine.write_event(*id, None)?,
             Err(error) => return Err(error),
         }
-        engine.write_event(*id, None)?;
     }
     Ok(())
 }
@@ -207,7 +216,7 @@ mod tests {
         let free = Record::Free(Free { attempt: 2, expires_at: later });
         let done = |attempt, expires_at| {
             let (fingerprint, owner, result) = (None, None, None);
-            Record::Done(Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result })
+            Record::Done(Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result, event: None })
         };
         let cases = [
             ("done", Some(done(1, later)), free.clone(), Some(done(1, later))),

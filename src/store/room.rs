@@ -1,23 +1,28 @@
-//! How much the kept events take, and how many there are of what kind: in memory, counted anew whenever the database is
-//! opened.
+//! How much room there is for events: what the kept ones take, how many there are of what kind, and what is free on the
+//! disk. In memory, counted anew whenever the database is opened.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
+
+use super::bells::Bells;
 use super::content_file;
+use super::content_log::Segments;
+use super::counts::{Counted, Counts, OfRoute};
 use super::directory::free_bytes;
 use super::engine::{Engine, EngineError};
 use super::fault::Fault;
-use super::kept::{ContentFile, Kept};
+use super::kept::{ContentFile, Place};
 use super::settings::StoreSettings;
 use crate::chain::Chain;
-use crate::event::Failure;
-use crate::metrics::{ByCause, ByRouteAndReason, Metrics};
+use crate::event::{Cause, Failure, StateName};
+use crate::metrics::{ByCause, ByRouteAndReason, ByRouteAndState, Gauge, Metrics};
 
-/// More than the value of an entry takes beside its content, with what sled adds to it.
+/// More than the value of an entry takes beside its content, with what the database adds to it.
 const ENTRY_BYTES: u64 = 2048;
 
 /// Entries that are counted between two signs of life: some milliseconds.
@@ -25,6 +30,10 @@ const PROGRESS_ENTRIES: usize = 1_000;
 
 /// Lost events are told of one by one only this often: an outage under load must not flood the log.
 const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
+
+/// How long a reading of what is free on the disk is good for, less what has been stored since. What others write meanwhile
+/// is not seen; `min_free` is there for that too.
+const READING_AGE: Duration = Duration::from_secs(1);
 
 /// Why an event was not kept.
 #[derive(Debug, thiserror::Error)]
@@ -60,11 +69,13 @@ impl NotKept {
 #[derive(Debug)]
 pub(super) struct Room {
     store: PathBuf,
+    segments: Arc<Segments>,
+    bells: Bells,
     min_free_bytes: u64,
     max_event_bytes: u64,
     metrics: Arc<Metrics>,
-    /// How many events are kept: beside the lock, since it is asked for after every success. The commit thread's to change.
-    entries: AtomicU64,
+    /// How many letters are kept: beside the lock, since it is asked for after every success. The commit thread's to change.
+    letters: AtomicU64,
     taken: Mutex<Taken>,
     complaint: Mutex<Complaint>,
 }
@@ -78,9 +89,27 @@ struct Complaint {
 
 #[derive(Debug, Default)]
 struct Taken {
-    bytes: u64,
+    counts: Counts,
+    gauges: HashMap<Box<str>, Gauges>,
     /// For events that are on their way into the store.
     reserved_bytes: u64,
+    free: Option<Free>,
+}
+
+/// What was free on the disk.
+#[derive(Debug)]
+struct Free {
+    read_at: Instant,
+    bytes: u64,
+    /// What may have been taken of it since.
+    less_bytes: u64,
+}
+
+/// The gauges of a route, each made when it has something to show first.
+#[derive(Debug, Default)]
+struct Gauges {
+    by_state: [Option<Gauge>; StateName::ALL.len()],
+    by_cause: [Option<Gauge>; Cause::ALL.len()],
 }
 
 /// Room for an event that is on its way; given back when dropped.
@@ -96,14 +125,32 @@ impl Drop for Reserved {
     }
 }
 
+/// One entry before and after a change that is synced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Noted {
+    pub(super) before: Option<Counted>,
+    pub(super) after: Option<Counted>,
+}
+
+/// What a walk over all entries came to.
+#[derive(Debug, Default)]
+pub(super) struct Stock {
+    /// The files that entries name.
+    pub(super) named: HashSet<u64>,
+    /// Entries that cannot be read.
+    pub(super) unreadable: usize,
+}
+
 impl Room {
-    pub(super) fn new(settings: &StoreSettings, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(settings: &StoreSettings, segments: Arc<Segments>, metrics: Arc<Metrics>) -> Self {
         Self {
             store: settings.dir.clone(),
+            segments,
+            bells: Bells::default(),
             min_free_bytes: settings.min_free_bytes,
             max_event_bytes: settings.max_event_bytes,
             metrics,
-            entries: AtomicU64::new(0),
+            letters: AtomicU64::new(0),
             taken: Mutex::default(),
             complaint: Mutex::default(),
         }
@@ -114,68 +161,120 @@ impl Room {
         &self.store
     }
 
-    /// How many events are kept.
-    pub(super) fn entries(&self) -> u64 {
-        self.entries.load(Ordering::Acquire)
+    pub(super) fn segments(&self) -> &Arc<Segments> {
+        &self.segments
     }
 
-    /// Asks for room for a content of so many bytes. Blocks for as long as the file system takes to say what is free.
+    pub(super) fn bell(&self, route: &str) -> Arc<Notify> {
+        self.bells.of(route)
+    }
+
+    /// How many letters are kept.
+    pub(super) fn letters(&self) -> u64 {
+        self.letters.load(Ordering::Acquire)
+    }
+
+    /// What is kept.
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> Counts {
+        self.lock().counts.clone()
+    }
+
+    /// What is kept of what apps have handled, in bytes.
+    pub(super) fn finished_bytes(&self) -> u64 {
+        self.lock().counts.finished_bytes
+    }
+
+    /// Asks for room for a content of so many bytes. Asks the file system at most about once a second, while there is room.
     pub(super) fn reserve(self: &Arc<Self>, content_bytes: u64) -> Result<Reserved, NotKept> {
         let bytes = content_bytes + ENTRY_BYTES;
-        let free = free_bytes(&self.store).map_err(NotKept::File)?;
         let mut taken = self.lock();
-        // What is reserved may not be on the disk yet.
-        if free.saturating_sub(taken.reserved_bytes) < self.min_free_bytes.saturating_add(bytes) {
-            return Err(NotKept::LowDisk);
+        if !taken.free.as_ref().is_some_and(|free| self.is_enough(free, bytes) && free.read_at.elapsed() < READING_AGE)
+        {
+            let free = free_bytes(&self.store).map_err(NotKept::File)?;
+            // What is reserved may not be on the disk yet.
+            let free = Free { read_at: Instant::now(), bytes: free, less_bytes: taken.reserved_bytes };
+            let is_enough = self.is_enough(&free, bytes);
+            taken.free = Some(free);
+            if !is_enough {
+                return Err(NotKept::LowDisk);
+            }
         }
-        if taken.bytes + taken.reserved_bytes + bytes > self.max_event_bytes {
+        if taken.counts.bytes + taken.reserved_bytes + bytes > self.max_event_bytes {
             return Err(NotKept::TooMany);
+        }
+        if let Some(free) = &mut taken.free {
+            free.less_bytes += bytes;
         }
         taken.reserved_bytes += bytes;
         Ok(Reserved { room: Arc::clone(self), bytes })
     }
 
-    /// Counts a change that is synced, and removes the file that nothing names any more.
-    pub(super) fn note(&self, before: Option<&Kept>, after: Option<&Kept>) {
-        let mut entries = self.entries();
+    fn is_enough(&self, free: &Free, bytes: u64) -> bool {
+        free.bytes.saturating_sub(free.less_bytes) >= self.min_free_bytes.saturating_add(bytes)
+    }
+
+    /// Counts a change that is synced, rings for what has come into a schedule, and gives back the place of a content that
+    /// nothing names any more.
+    pub(super) fn note(&self, Noted { before, after }: &Noted) {
         let mut taken = self.lock();
-        if let Some(before) = before {
-            (entries, taken.bytes) = (entries.saturating_sub(1), taken.bytes.saturating_sub(before.bytes()));
-            self.metrics.dead_letters.get_or_create(&Self::labels(before)).dec();
+        before.iter().for_each(|before| taken.counts.take(before));
+        after.iter().for_each(|after| taken.counts.add(after));
+        if let Some(counted) = after.as_ref().or(before.as_ref()) {
+            taken.show(&counted.route, &self.metrics);
         }
-        if let Some(after) = after {
-            (entries, taken.bytes) = (entries + 1, taken.bytes + after.bytes());
-            self.metrics.dead_letters.get_or_create(&Self::labels(after)).inc();
-        }
+        self.letters.store(taken.counts.letters, Ordering::Release);
         drop(taken);
-        self.entries.store(entries, Ordering::Release);
-        let (before, after) = (before.and_then(Kept::file), after.and_then(Kept::file));
-        if let Some(file) = before.filter(|file| after != Some(file)) {
-            self.remove(file);
+        let (left, came) = (before.as_ref().map(|before| before.place), after.as_ref().map(|after| after.place));
+        if left != came {
+            if let Some(Place::Log(span)) = came {
+                self.segments.hold(span);
+            }
+            match left {
+                Some(Place::Log(span)) => self.segments.let_go(span),
+                Some(Place::File(file)) => self.remove(&file),
+                None => {}
+            }
+        }
+        let due = |counted: &Counted| counted.state.due();
+        if let Some(after) = after
+            && due(after).is_some_and(|due_at| before.as_ref().and_then(due) != Some(due_at))
+        {
+            self.bells.ring(&after.route);
         }
     }
 
     /// Counts anew what a database holds; calls `progress` from time to time. Nobody waits for it: what was counted before
     /// stands until all has been looked at, and stays where that fails.
-    pub(super) fn count(&self, engine: &Engine, progress: impl Fn()) -> Result<(), EngineError> {
-        let (mut entries, mut bytes, mut by_cause) = (0, 0, HashMap::<_, i64>::new());
+    pub(super) fn count(&self, engine: &Engine, progress: impl Fn()) -> Result<Stock, EngineError> {
+        let (mut counts, mut spans, mut stock) = (Counts::default(), Vec::new(), Stock::default());
         for (number, item) in engine.scan_events(None).enumerate() {
             if number % PROGRESS_ENTRIES == 0 {
                 progress();
             }
-            // What cannot be read is told of at the start, and when somebody asks for it.
-            if let (_, Ok(kept)) = item? {
-                (entries, bytes) = (entries + 1, bytes + kept.bytes());
-                *by_cause.entry(Self::labels(&kept)).or_default() += 1;
+            match item? {
+                (_, Ok(kept)) => {
+                    counts.add(&Counted::of(&kept));
+                    match kept.place {
+                        Place::Log(span) => spans.push(span),
+                        Place::File(file) => drop(stock.named.insert(file.nonce)),
+                    }
+                }
+                (id, Err(error)) => {
+                    tracing::error!(event = %id, error = %Chain(&error), "an event cannot be read");
+                    stock.unreadable += 1;
+                }
             }
         }
-        self.lock().bytes = bytes;
-        self.entries.store(entries, Ordering::Release);
-        self.metrics.dead_letters.clear();
-        for (labels, count) in by_cause {
-            self.metrics.dead_letters.get_or_create(&labels).set(count);
-        }
-        Ok(())
+        self.segments.let_all_go();
+        spans.into_iter().for_each(|span| self.segments.hold(span));
+        let mut taken = self.lock();
+        self.letters.store(counts.letters, Ordering::Release);
+        taken.counts = counts;
+        taken.show_all(&self.metrics);
+        drop(taken);
+        self.bells.ring_all();
+        Ok(stock)
     }
 
     /// Counts an event that is lost, and tells of it.
@@ -202,13 +301,61 @@ impl Room {
         }
     }
 
-    fn labels(kept: &Kept) -> ByCause {
-        ByCause { route: kept.event.route.to_string(), cause: kept.event.delivery.cause.as_str() }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Taken {
+    /// Shows what is kept of a route.
+    fn show(&mut self, route: &str, metrics: &Metrics) {
+        metrics.event_bytes.set(signed(self.counts.bytes));
+        let of_route = self.counts.of_route(route);
+        if let Some(gauges) = self.gauges.get_mut(route) {
+            return gauges.show(route, of_route, metrics);
+        }
+        self.gauges.entry(route.into()).or_default().show(route, of_route, metrics);
+    }
+
+    /// Shows all that is kept, and nothing that was shown before.
+    fn show_all(&mut self, metrics: &Metrics) {
+        self.gauges.clear();
+        metrics.dead_letters.clear();
+        metrics.queue_events.clear();
+        metrics.event_bytes.set(signed(self.counts.bytes));
+        for route in self.counts.routes().map(ToOwned::to_owned).collect::<Vec<_>>() {
+            self.show(&route, metrics);
+        }
+    }
+}
+
+impl Gauges {
+    fn show(&mut self, route: &str, of_route: OfRoute, metrics: &Metrics) {
+        for (state, (gauge, count)) in StateName::ALL.iter().zip(self.by_state.iter_mut().zip(of_route.by_state)) {
+            let labels = || ByRouteAndState { route: route.to_owned(), state: state.as_str() };
+            set(gauge, count, || metrics.queue_events.get_or_create(&labels()).clone());
+        }
+        for (cause, (gauge, count)) in Cause::ALL.iter().zip(self.by_cause.iter_mut().zip(of_route.by_cause)) {
+            let labels = || ByCause { route: route.to_owned(), cause: cause.as_str() };
+            set(gauge, count, || metrics.dead_letters.get_or_create(&labels()).clone());
+        }
+    }
+}
+
+fn set(gauge: &mut Option<Gauge>, count: u64, make: impl FnOnce() -> Gauge) {
+    match gauge {
+        Some(gauge) => {
+            gauge.set(signed(count));
+        }
+        None if count == 0 => {}
+        None => {
+            gauge.insert(make()).set(signed(count));
+        }
+    }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -223,14 +370,16 @@ mod tests {
         let engine = Engine::open(&dir.path().join("store"), 1 << 20, false).expect("it opens");
         engine.spoil_event(crate::event::EventId::from_bytes([1; 16]));
         let settings = StoreSettings { min_free_bytes: 0, ..StoreSettings::for_dir(dir.path().into()) };
-        let room = Arc::new(Room::new(&settings, Arc::default()));
-        room.entries.store(1, Ordering::Release);
+        let (_log, segments) = crate::store::content_log::ContentLog::open(dir.path()).expect("it opens");
+        let room = Arc::new(Room::new(&settings, segments, Arc::default()));
+        room.letters.store(1, Ordering::Release);
         let asked = std::cell::Cell::new(0);
         let progress = || {
             assert!(room.taken.try_lock().is_ok(), "the lock is free");
-            asked.set(asked.get() + room.entries());
+            asked.set(asked.get() + room.letters());
         };
-        room.count(&engine, progress).expect("counted");
-        assert_eq!((asked.get(), room.entries()), (1, 0), "what stood before stands while it is counted");
+        let stock = room.count(&engine, progress).expect("counted");
+        assert_eq!(stock.unreadable, 1);
+        assert_eq!((asked.get(), room.letters()), (1, 0), "what stood before stands while it is counted");
     }
 }

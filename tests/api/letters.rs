@@ -1,7 +1,7 @@
 //! Dead letters: reading them back, one or many, and discarding them; over the API and from the command line.
 
 use onced::claim::{Key, Namespace, Timestamp};
-use onced::event::{Cause, Content, EventId, Failure, HeaderLine};
+use onced::event::{AttemptOutcome, Cause, Content, EventId, Failure, HeaderLine};
 use serde_json::{Value, json};
 
 use super::command_line::run;
@@ -11,7 +11,9 @@ use super::operations::{described, document, misfit};
 const AUDITOR: &str = "auditor-0123456789-0123456789";
 
 fn id(number: u8) -> EventId {
-    EventId::from_bytes([number; 16])
+    let mut bytes = [number; 16];
+    bytes[0] = 0;
+    EventId::without_key(bytes)
 }
 
 /// Keeps an event as the proxy would: on this route, with a body of so many bytes.
@@ -27,6 +29,8 @@ async fn keep(home: &Home, number: u8, route: &str, status: Option<u16>, body_by
         app: "127.0.0.1:3000".into(),
         attempt: 3,
         at: Timestamp::from_millis(START_MS + 250),
+        took_ms: 200,
+        outcome: if status.is_some() { AttemptOutcome::Answered } else { AttemptOutcome::NeverReached },
         status,
         cause: if status.is_some() { Cause::Rejected } else { Cause::Unreachable },
         excerpt: (*b"no\xff\x1b[31m tables").into(),

@@ -6,12 +6,12 @@ use tempfile::TempDir;
 use super::rows::{ALONE, IN_A_ROUTE, REPLACED, ROUTE};
 use super::{environment, faults, parse};
 
-fn around() -> Environment {
+pub(super) fn around() -> Environment {
     environment(&[("S", "whsec_1"), ("T", "tttttttttttttttttttttttttttttt")])
 }
 
 /// The text has this fault and no other.
-fn assert_only(text: &str, expected: &str) {
+pub(super) fn assert_only(text: &str, expected: &str) {
     let found = faults(text, &around());
     let [fault] = found.as_slice() else { panic!("{text}\n{found:#?}") };
     assert!(fault.starts_with(&format!("onced.toml:{expected}")), "{text}\n{fault}\n{expected}");

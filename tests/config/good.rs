@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onced::api::Scope;
+use onced::app::RoutePath;
 use onced::claim::Namespace;
 use onced::config::{self, Cause, Config, explain};
+use onced::delivery::{HistorySettings, LaneSettings};
+use onced::event::RetryPolicy;
 use onced::ledger::OnStoreFailure;
-use onced::provider::Tolerance;
-use onced::proxy::{InFlight, KeepFailures, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings};
+use onced::provider::{Acknowledgement, Tolerance};
+use onced::proxy::{InFlight, KeepFailures, Mode, OnMissingId, OnUnknownOutcome, RouteSettings};
 use onced::store::SyncMode;
 
 use super::{environment, label_of, parse};
 
-const MINIMAL_ROUTE: &str = r#"
+pub(super) const MINIMAL_ROUTE: &str = r#"
 [[route]]
 name = "stripe"
 path = "/hooks/stripe"
@@ -41,7 +44,7 @@ dir = "/data"
 sync = "interval"
 cache = "16MiB"
 min_free = "0B"
-max_event_bytes = "1GiB"
+max_event_bytes = "5GiB"
 commit_deadline = "2s"
 [defaults]
 processing_ttl = "60s"
@@ -78,6 +81,29 @@ verify = "none"
 event_id = { header = "X-Id" }
 forward_to = "http://127.0.0.1:3001"
 max_duration = "60s"
+[[route]]
+name = "jobs"
+path = "/jobs"
+provider = "github"
+secrets = [{ env = "WHSEC" }]
+forward_to = "http://127.0.0.1:3002/jobs"
+mode = "queue"
+max_duration = "80s"
+record = "all"
+[route.delivery]
+concurrency = 1
+rate = "30/m"
+backoff_base = "1m"
+backoff_cap = "2m"
+retry_after_cap = "10m"
+give_up_after = "1h"
+max_attempts = 20
+breaker_failures = 3
+breaker_probe = "1m"
+acknowledge = { status = 200, content_type = "text/plain", body = "[accepted]" }
+[history]
+keep = "30d"
+max_bytes = "4GiB"
 [shutdown]
 drain = "90s"
 "#;
@@ -144,16 +170,39 @@ fn every_key_has_its_effect() {
     let [token] = config.api.tokens.as_slice() else { panic!("one token") };
     assert!(token.token.is("t".repeat(30).as_bytes()));
     assert_eq!((token.scope, token.namespaces.as_ref().map(Vec::len)), (Scope::Operate, Some(2)));
-    assert_eq!(config.hooks.public_url.unwrap().as_str(), "https://hooks.example.com");
+    assert_eq!(config.hooks.public_url.as_ref().unwrap().as_str(), "https://hooks.example.com");
     assert!(config.hooks.trusted_proxies[0].contains("10.1.2.3".parse().unwrap()));
     assert_eq!((config.store.sync, config.store.cache_bytes), (SyncMode::Interval, 16 << 20));
-    assert_eq!((config.store.min_free_bytes, config.store.max_event_bytes), (0, 1 << 30));
+    assert_eq!((config.store.min_free_bytes, config.store.max_event_bytes), (0, 5 << 30));
     assert_eq!(config.store.commit_deadline, Duration::from_secs(2));
     assert_eq!(config.shutdown.drain, Duration::from_secs(90));
     full_route(&config.routes[0]);
+    full_lane(&config);
     let intranet = &config.routes[1].sender;
     assert!(intranet.provider.is_none() && intranet.verifier.is_none());
     assert_eq!(intranet.event_id.as_ref().unwrap().to_string(), "header x-id");
+}
+
+fn full_lane(config: &Config) {
+    let accepted = ("text/plain".to_owned(), "[accepted]".to_owned());
+    let acknowledge = Acknowledgement { status: 200, content_type: Some(accepted.0), body: accepted.1 };
+    assert_eq!(config.routes[2].mode, Mode::Queue { acknowledge });
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let LaneSettings { route, namespace, provider, forward_to, max_duration, signing_key, .. } = &config.lanes[2];
+    assert_eq!((&**route, namespace.as_str(), provider.as_deref()), ("jobs", "route:jobs", Some("github")));
+    assert_eq!((forward_to.path(), *max_duration, signing_key.is_some()), ("/jobs", Duration::from_secs(80), false));
+    let LaneSettings { policy, concurrency, rate, breaker_failures, breaker_probe, keep_delivered, .. } =
+        &config.lanes[2];
+    let expected = RetryPolicy {
+        backoff_base: minutes(1),
+        backoff_cap: minutes(2),
+        retry_after_cap: minutes(10),
+        give_up_after: minutes(60),
+        max_attempts: Some(20),
+    };
+    assert_eq!((policy, *concurrency, rate.unwrap().gap()), (&expected, 1, Duration::from_secs(2)));
+    assert_eq!((*breaker_failures, *breaker_probe, *keep_delivered), (3, minutes(1), true));
+    assert_eq!(config.history, HistorySettings { keep: minutes(30 * 24 * 60), max_bytes: 4 << 30 });
 }
 
 fn full_route(route: &RouteSettings) {
@@ -178,7 +227,7 @@ fn a_namespace_is_filled_up_from_the_defaults_and_a_route_is_not() {
     assert_eq!(stripe.confirmed_ttl.as_duration(), Duration::from_secs(4 * 86_400));
     assert_eq!(stripe.on_store_failure, OnStoreFailure::Closed);
 
-    let [shop, intranet] = config.routes.as_slice() else { panic!("two routes") };
+    let [shop, intranet, _] = config.routes.as_slice() else { panic!("three routes") };
     assert_eq!(shop.processing_ttl.as_duration(), Duration::from_secs(90), "of the namespace");
     let days = shop.confirmed_ttl.as_duration();
     assert_eq!(days, Duration::from_secs(5 * 86_400), "its own");
@@ -206,6 +255,9 @@ fn which_failures_are_kept_follows_from_what_the_sender_does_with_them() {
         ("github", "", "Always"),
         ("github", "record = \"failures\"\n", "Always"),
         ("github", "record = \"off\"\n", "Never"),
+        ("github", "record = \"all\"\n", "Always"),
+        ("stripe", "record = \"all\"\n", "Never"),
+        ("standard-webhooks", "record = \"all\"\nrelay_dangerous_status = true\n", "Stopped"),
         // Three retries in six minutes, and hourly ones only where the app asked for them.
         ("slack", "", "Always"),
         ("bitbucket-cloud", "", "Always"),
@@ -249,19 +301,43 @@ fn check_prints_what_holds_and_why() {
             "route shop-a: /shop/*, mode sync, github, forward_to http://app.internal/",
             "route shop-a: event_id JSON /id in form field payload; an event without one is guarded by the hash of its body",
             "route shop-a: tolerance off; no timestamp is held against the clock",
+            "route shop-a: max_duration 10s ([[route]])",
             "route shop-a: processing_ttl 90s ([namespace.\"route:shop\"])",
             "route shop-a: confirmed_ttl 5d ([[route]])",
             "route shop-a: answer_within 7s ([[route]])",
             "route shop-a: max_body 1MiB ([[route]])",
             "route shop-a: on_store_failure closed ([namespace.\"route:shop\"])",
+            "route shop-a: record off ([[route]])",
             "route intranet: /intranet, mode sync, unverified, forward_to http://127.0.0.1:3001/",
             "route intranet: event_id header x-id; an event without one is forwarded unguarded",
             "route intranet: tolerance off; no timestamp is held against the clock",
+            "route intranet: max_duration 1m ([[route]])",
             "route intranet: processing_ttl 4m (4 x max_duration (1m))",
             "route intranet: confirmed_ttl 1d (at least 24h; no provider is named)",
             "route intranet: answer_within 8s (no provider is named)",
             "route intranet: max_body 25MiB (default)",
             "route intranet: on_store_failure open (default)",
+            "route intranet: record failures (default)",
+            "route jobs: /jobs, mode queue, github, forward_to http://127.0.0.1:3002/jobs",
+            "route jobs: event_id header x-github-delivery; an event without one is queued unguarded",
+            "route jobs: tolerance off; no timestamp is held against the clock",
+            "route jobs: max_duration 80s ([[route]])",
+            "route jobs: processing_ttl 320s (4 x max_duration (80s)), while the store is down",
+            "route jobs: confirmed_ttl 90h (5/4 of the 3d of manual redelivery at GitHub)",
+            "route jobs: answer_within 8s (4/5 of the 10s that GitHub waits), while the store is down",
+            "route jobs: max_body 25MiB (the largest body of GitHub)",
+            "route jobs: on_store_failure open (default)",
+            "route jobs: record all ([[route]])",
+            "route jobs: acknowledge 200 text/plain \"[accepted]\" ([route.delivery])",
+            "route jobs: concurrency 1 ([route.delivery]), rate 30/m ([route.delivery])",
+            "route jobs: attempts: at once, then after 1m, 2m, 2m, 2m, 2m, … and up to a quarter more (backoff_base 1m \
+             ([route.delivery]), doubled up to backoff_cap 2m ([route.delivery])); Retry-After puts one off by up to \
+             retry_after_cap 10m ([route.delivery])",
+            "route jobs: give_up_after 1h ([route.delivery]), max_attempts 20 ([route.delivery]): a dead letter after 20 \
+             attempts at most",
+            "route jobs: breaker_failures 3 ([route.delivery]): then the app is left alone but for one event every \
+             breaker_probe 1m ([route.delivery])",
+            "history: keep 30d ([history]), max_bytes 4GiB ([history])",
             "shutdown: drain 90s",
         ]
     );

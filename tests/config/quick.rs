@@ -18,16 +18,22 @@ fn with_secret() -> (TempDir, std::path::PathBuf) {
 
 #[test]
 fn a_quick_route_is_the_defaults_and_one_route() {
+    for mode in ["sync", "queue"] {
+        quick_route_in(mode);
+    }
+}
+
+fn quick_route_in(mode: &str) {
     let (_directory, secret) = with_secret();
     let around = environment(&[]);
-    let config = quick_route("github", &secret, "http://127.0.0.1:3000/hook", &around).unwrap();
+    let config = quick_route("github", &secret, "http://127.0.0.1:3000/hook", mode, &around).unwrap();
     let [route] = config.routes.as_slice() else { panic!("one route") };
     assert_eq!((&*route.name, route.namespace.as_str()), ("github", "route:github"));
     assert!(label_of(route, "It's a Secret to Everybody").is_some());
     let lines = explain(&config);
-    let first = "route github: /hooks/github, mode sync, github, forward_to http://127.0.0.1:3000/hook";
-    assert!(lines.iter().any(|line| line == first), "{lines:#?}");
-    let of_routes = |line: &String| !line.starts_with("route ") && !line.starts_with("hooks: ");
+    let first = format!("route github: /hooks/github, mode {mode}, github, forward_to http://127.0.0.1:3000/hook");
+    assert!(lines.contains(&first), "{lines:#?}");
+    let of_routes = |line: &String| ["route ", "hooks: ", "history: "].iter().all(|start| !line.starts_with(start));
     let others = |lines: Vec<String>| lines.into_iter().filter(of_routes).collect::<Vec<_>>();
     let mut embedded = config::embedded(&around);
     embedded.shutdown = config.shutdown;
@@ -75,7 +81,7 @@ fn faults_of_a_quick_route_name_the_flags() {
             ],
         ),
     ] {
-        let faults = quick_route(provider, file, app, &environment(&[])).unwrap_err();
+        let faults = quick_route(provider, file, app, "sync", &environment(&[])).unwrap_err();
         let said = faults.to_string();
         assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{provider:?} {file:?} {app}");
     }

@@ -39,12 +39,13 @@ pub(super) const ALONE: &[(&str, &str)] = &[
     ("[route]", "1: route: must be a list, not a table"),
     ("route = [1]", "1: route[0]: must be a table, not a number without quotes"),
     ("namespace.a = true", "1: namespace.a: must be a table, not true or false"),
-    ("\n[apis]", "2: apis: is unknown; known here: store, api, defaults, namespace, provider, route, hooks, shutdown"),
+    (
+        "\n[apis]",
+        "2: apis: is unknown; known here: store, api, defaults, namespace, provider, route, hooks, history, shutdown",
+    ),
     ("\"a b\" = 1", "1: \"a b\": is unknown"),
     ("[shutdown]\ndrian = \"1s\"", "2: shutdown.drian: is unknown; known here: drain"),
     (tls!("[api]\n", "certificate.pem", "key.pem", ", ca = 1"), "2: api.tls.ca: is unknown; known here: cert, key"),
-    // Later versions.
-    ("[history]\nkeep = \"7d\"", "1: history: is not yet available in this version"),
     // [provider.…]: the reader's own words, at the line that it stumbles over.
     ("\n[provider.mine]\nx = 1", "3: provider.mine: unknown field `x`, expected one of `title`, `signature`"),
     ("provider.mine = 1", "1: provider.mine: must be a table, not a number without quotes"),
@@ -128,6 +129,13 @@ pub(super) const ALONE: &[(&str, &str)] = &[
     ),
     ("[hooks]\npublic_url = \"hooks.example.com\"", "2: hooks.public_url: must be an http or https URL"),
     ("[hooks]\ntrusted_proxies = \"10.0.0.1/8\"", "2: hooks.trusted_proxies: has bits set beyond its prefix length"),
+    // [history].
+    ("[history]\nkeep = \"0s\"", "2: history.keep: must be longer than 0 and at most 366d"),
+    ("[history]\nkeep = \"367d\"", "2: history.keep: must be longer than 0 and at most 366d"),
+    ("[history]\nmax_bytes = \"0B\"", "2: history.max_bytes: must be more than 0B; a route keeps nothing with record"),
+    ("[history]\nmax_bytes = 1024", "2: history.max_bytes: must be a text in quotes, not a number without quotes"),
+    ("[history]\nage = \"7d\"", "2: history.age: is unknown; known here: keep, max_bytes"),
+    ("history = \"7d\"", "1: history: must be a table, not a text"),
     // [store], [defaults], [namespace], [shutdown].
     ("[store]\ndir = \"\"", "2: store.dir: must be a path"),
     ("[store]\nsync = \"never\"", "2: store.sync: must be \"always\" or \"interval\""),
@@ -155,15 +163,12 @@ pub(super) const ALONE: &[(&str, &str)] = &[
 
 /// What stands on line 7, behind a good route, and the one fault of it.
 pub(super) const IN_A_ROUTE: &[(&str, &str)] = &[
-    ("mode = \"queue\"", "7: route[0].mode: \"queue\" is not yet available in this version"),
-    ("mode = \"async\"", "7: route[0].mode: must be \"sync\""),
+    ("mode = \"async\"", "7: route[0].mode: must be \"sync\" or \"queue\""),
     ("duplicate_response = \"again\"", "7: route[0].duplicate_response: must be \"plain\" or \"replay\""),
-    ("record = \"all\"", "7: route[0].record: \"all\" is not yet available in this version"),
-    ("record = \"none\"", "7: route[0].record: must be \"failures\" or \"off\""),
+    ("record = \"none\"", "7: route[0].record: must be \"all\" or \"failures\" or \"off\""),
     ("sign_secret = \"S\"", "7: route[0].sign_secret: must be a table"),
     ("sign_secret = { env = \"MISSING\" }", "7: route[0].sign_secret.env: is not set in the environment"),
     ("sign_secret = { env = \"S\" }", "7: route[0].sign_secret.env: must be base64, with or without whsec_ before it"),
-    ("[route.delivery]", "7: route[0].delivery: is not yet available in this version"),
     ("secret = 1", "7: route[0].secret: is unknown; known here: name, namespace, path"),
     ("max_duration = \"0s\"", "7: route[0].max_duration: must be longer than 0 and at most 6h"),
     ("max_duration = \"7h\"", "7: route[0].max_duration: must be longer than 0 and at most 6h"),

@@ -28,6 +28,7 @@ fn with_files(directory: &TempDir) -> Environment {
         ("whatsapp-app-secret", "one\n"),
         ("whatsapp-verify-token", "two\n"),
         ("my-partner-secret", "three\n"),
+        ("shopify-secret", "four\n"),
         ("app.secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"),
     ] {
         std::fs::write(directory.path().join(name), text).unwrap();
@@ -41,8 +42,20 @@ fn the_shipped_file_says_what_holds_without_it_in_the_unit() {
     let shipped = parse(SHIPPED, &environment(&[])).unwrap();
     let embedded = config::embedded(&unit);
     let settings = |config: &Config| {
-        let Config { api, hooks, store, ledger, routes, shutdown, causes: _, providers: _, warnings: _ } = config;
-        format!("{api:?} {hooks:?} {store:?} {ledger:?} {routes:?} {shutdown:?}")
+        let Config {
+            api,
+            hooks,
+            store,
+            ledger,
+            routes,
+            lanes,
+            history,
+            shutdown,
+            causes: _,
+            providers: _,
+            warnings: _,
+        } = config;
+        format!("{api:?} {hooks:?} {store:?} {ledger:?} {routes:?} {lanes:?} {history:?} {shutdown:?}")
     };
     assert_eq!(settings(&shipped), settings(&embedded));
 }
@@ -53,7 +66,7 @@ fn the_shipped_file_loads_with_every_option_taken() {
     let around = with_files(&directory);
     let text = with_all_options().replace("/etc/onced", directory.path().to_str().unwrap());
     let config = parse(&text, &around).unwrap();
-    assert_eq!((config.routes.len(), config.api.tokens.len()), (4, 1));
+    assert_eq!((config.routes.len(), config.api.tokens.len()), (5, 1));
     assert_eq!(config.warnings, []);
 }
 
@@ -72,6 +85,9 @@ const ONE_STRANGER_EACH: &[(&str, &str)] = &[
     ("[[route]]", "[[route]]\nx = 1"),
     ("[[route]]", "[[route]]\nsecrets = [{ x = 1 }]"),
     ("[[route]]", "[[route]]\nevent_id = { x = 1 }"),
+    ("[route.delivery]", "[[route]]\n[route.delivery]\nx = 1"),
+    ("[route.delivery]", "[[route]]\n[route.delivery]\nacknowledge = { x = 1 }"),
+    ("[history]", "[history]\nx = 1"),
     ("[shutdown]", "[shutdown]\nx = 1"),
 ];
 
@@ -91,20 +107,23 @@ fn the_shipped_file_has_every_key_that_the_loader_takes() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Whether the shipped file shows a key: a table at the top, or `key =` in a table with that header.
+/// Whether the shipped file shows a key: a table at the top, or `key =` in a table with that header, or a table of its
+/// own below that one.
 fn mentions(header: &str, key: &str) -> bool {
     if header.is_empty() {
         return [format!("[{key}]"), format!("[{key}."), format!("[[{key}]]")]
             .iter()
             .any(|table| SHIPPED.contains(table.as_str()));
     }
-    let (shown, table) = (format!("{key} ="), format!("[[api.{key}]]"));
+    let shown = format!("{key} =");
+    let name = header.trim_matches(['[', ']']);
+    let tables = [format!("[{name}.{key}]"), format!("[[{name}.{key}]]")];
     let mut here = false;
     SHIPPED.lines().any(|line| {
         let line = line.trim_start_matches('#');
         if line.starts_with('[') {
             here = line == header;
-            return header == "[api]" && line == table;
+            return tables.iter().any(|table| line == table);
         }
         let start = |at: usize| !line[..at].ends_with(|before: char| before == '_' || before.is_alphanumeric());
         here && line.match_indices(&shown).any(|(at, _)| start(at))

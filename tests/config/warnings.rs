@@ -25,10 +25,10 @@ fn warnings(text: &str, brief_seconds: u64) -> Vec<String> {
 
 #[test]
 fn each_oddity_is_named_and_its_opposite_is_not() {
-    let patient = "max_duration = \"10s\"";
+    let (patient, queue) = ("max_duration = \"10s\"", "mode = \"queue\"");
     let lost =
         "record is \"off\", and GitHub does not promise to send an event again: one that the app does not take is lost";
-    let rows: [(&str, &str, u64, Option<&str>); 13] = [
+    let rows: [(&str, &str, u64, Option<&str>); 18] = [
         ("stripe", "", 1, None),
         (
             "stripe",
@@ -45,7 +45,7 @@ fn each_oddity_is_named_and_its_opposite_is_not() {
             1,
             Some(
                 "max_duration 11s is longer than the 10s that GitHub waits: what takes longer than answer_within 8s is \
-                 answered with 503 while the app goes on; a queue suits such an app better, and is for a later version",
+                 answered with 503 while the app goes on; mode = \"queue\" answers at once, and gives the app its time",
             ),
         ),
         (
@@ -60,6 +60,17 @@ fn each_oddity_is_named_and_its_opposite_is_not() {
         ("github", &format!("{patient}\nrecord = \"off\""), 1, Some(lost)),
         ("github", &format!("{patient}\nrecord = \"failures\""), 1, None),
         ("stripe", "record = \"off\"", 1, None),
+        // A queue route answers at once, claims for good, and keeps what is not delivered.
+        ("github", &format!("{queue}\nmax_duration = \"11s\""), 1, None),
+        ("github", &format!("{queue}\nrecord = \"off\""), 1, None),
+        ("brief", queue, 120, None),
+        (
+            "stripe",
+            &format!("{queue}\nconfirmed_ttl = \"2d\""),
+            1,
+            Some("confirmed_ttl 2d is shorter than the 3d for which Stripe retries: a late retry takes effect again"),
+        ),
+        ("stripe", queue, 1, None),
     ];
     for (provider, more, brief_seconds, expected) in rows {
         let found = warnings(&text("a", provider, "S", more), brief_seconds);
@@ -120,5 +131,29 @@ fn a_prefix_that_is_glued_to_the_apps_last_word_is_odd() {
         let route = text("a", "stripe", "S", "").replace("path = \"/a\"", &format!("path = {path:?}"));
         let route = route.replace("forward_to = \"http://a\"", &format!("forward_to = {forward_to:?}"));
         assert_eq!(warnings(&route, 1), expected, "{path} {forward_to}");
+    }
+}
+
+/// A stop that does not wait for an app makes a repeat, or a dead letter, of what the app had done.
+#[test]
+fn a_drain_that_is_shorter_than_an_app_may_take_is_odd() {
+    let cut = "route a: max_duration 30s is longer than the 29s of [shutdown] drain: a stop cuts what the app is still at, and \
+               it counts as unknown whether that went well";
+    for mode in ["", "mode = \"queue\""] {
+        for (drain, expected) in [("29s", &[cut][..]), ("30s", &[])] {
+            let two = text("a", "stripe", "S", mode) + &text("b", "stripe", "T", "max_duration = \"1s\"");
+            assert_eq!(warnings(&format!("{two}[shutdown]\ndrain = {drain:?}\n"), 1), expected, "{mode} {drain}");
+        }
+    }
+}
+
+#[test]
+fn a_history_that_may_fill_the_store_is_odd() {
+    let fills = "history: max_bytes 1GiB leaves no room in the 1GiB of [store] max_event_bytes: when finished events have \
+                 filled it, new ones are not stored";
+    for (max_event_bytes, expected) in [("1GiB", &[fills][..]), ("2GiB", &[])] {
+        let store = format!("[store]\nmax_event_bytes = {max_event_bytes:?}\n");
+        assert_eq!(warnings(&(text("a", "stripe", "S", "") + &store), 1), expected, "{max_event_bytes}");
+        assert!(warnings(&store, 1).is_empty(), "without routes there are no events");
     }
 }

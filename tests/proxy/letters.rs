@@ -2,10 +2,11 @@
 
 use onced::clock::Source;
 use onced::event::{Cause, Event as Letter};
+use onced::store::{Actor, Discarded};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::harness::{Answer, App, Event, Front, Reply, Seen, now, route, soon};
-use crate::outcomes::{lose_store, unknown};
+use crate::outcomes::unknown;
 
 const SHORT: &str = "max_duration = \"200ms\"\n";
 const IMPATIENT: &str = "answer_within = \"100ms\"\n";
@@ -28,7 +29,7 @@ async fn told(front: &Front, app: &mut App, event: &Event, reply: Option<Reply>)
 }
 
 fn outcome(letter: &Letter) -> (Cause, Option<u16>, u32) {
-    (letter.delivery.cause, letter.delivery.last_status, letter.delivery.attempts)
+    (letter.delivery.cause.unwrap(), letter.delivery.last_status, letter.delivery.attempts)
 }
 
 /// GitHub never sends an event again by itself: one that failed was gone.
@@ -285,7 +286,8 @@ async fn what_is_kept_is_what_was_sent_byte_for_byte() {
             assert_eq!(kept, handed_over);
             assert!(kept.contains(&(b"X-ODD-case".to_vec(), b"caf\xe9 \xff".to_vec())));
             assert!(kept.contains(&(b"x-odd-CASE".to_vec(), b"second".to_vec())));
-            assert!(front.daemon.ledger().store().discard_event(letter.id).await.unwrap());
+            let discarded = front.daemon.ledger().store().discard(letter.id, Actor::new("test")).await;
+            assert_eq!(discarded, Ok(Discarded::Discarded));
         }
     }
     let files = std::fs::read_dir(front.daemon.ledger().store().dir().join("events")).unwrap().count();
@@ -344,7 +346,7 @@ async fn an_event_that_is_refused_for_want_of_its_store_is_told_of_as_lost_where
     let front = Front::start(&[route("github", &app, closed), route("stripe", &app, closed)].concat()).await;
     let handled = Event::github("handled", "{}");
     told(&front, &mut app, &handled, Some(Reply::ok())).await.assert(200, "forwarded");
-    lose_store(&front).await;
+    front.lose_store().await;
     let lost =
         |route: &str| front.sample(&format!("onced_events_not_kept_total{{route=\"{route}\",reason=\"io_error\"}}"));
     front.post(&Event::github("e-1", "{}")).await.assert(503, "degraded");
@@ -361,7 +363,7 @@ async fn without_its_store_nothing_is_kept_and_the_failure_is_answered_all_the_s
     let front = Front::github(&app, "").await;
     let kept = Event::github("kept", vec![b'b'; 9_000]);
     told(&front, &mut app, &kept, Some(Reply::status(500))).await.assert(500, "forwarded");
-    lose_store(&front).await;
+    front.lose_store().await;
     let event = Event::github("e-1", vec![b'b'; 9_000]);
     told(&front, &mut app, &event, Some(Reply::status(500))).await.assert(500, "forwarded");
     let lost = "onced_events_not_kept_total{route=\"github\",reason=\"io_error\"}";
@@ -369,11 +371,8 @@ async fn without_its_store_nothing_is_kept_and_the_failure_is_answered_all_the_s
     assert_eq!(front.letters().await.len(), 1, "what was kept can still be read");
     // What is handled meanwhile is remembered, and kept no longer when the store is back.
     told(&front, &mut app, &kept, Some(Reply::ok())).await.assert(200, "forwarded");
+    front.regain_store().await;
     let dir = front.daemon.ledger().store().dir().clone();
-    for name in ["probe", "mark.new"] {
-        std::fs::remove_dir(dir.join(name)).unwrap();
-    }
-    crate::harness::until("the store is back", || front.daemon.ledger().store().fault().is_none()).await;
     assert_eq!(front.letters().await, []);
     assert_eq!(front.sample(REJECTED), 0.0);
     assert_eq!(std::fs::read_dir(dir.join("events")).unwrap().count(), 0);

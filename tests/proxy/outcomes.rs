@@ -261,7 +261,7 @@ async fn without_its_store_a_route_is_open_or_closed_as_it_says_and_the_app_is_t
     let front = Front::github(&app, "").await;
     let handled = Event::github("e-0", "{}");
     assert_eq!(attempt(&front, &mut app, &handled, "1", Some(Reply::ok())).await.0, 200);
-    lose_store(&front).await;
+    front.lose_store().await;
     let event = Event::github("e-1", "{}");
     let mut sender = front.sent(&event).await;
     let seen = app.answers(Reply::ok()).await;
@@ -270,7 +270,7 @@ async fn without_its_store_a_route_is_open_or_closed_as_it_says_and_the_app_is_t
     front.post(&event).await.assert(200, "duplicate");
 
     let front = Front::github(&app, "on_store_failure = \"closed\"\n").await;
-    lose_store(&front).await;
+    front.lose_store().await;
     front.post(&event).await.assert(503, "degraded");
     app.assert_quiet();
 }
@@ -283,19 +283,4 @@ async fn while_the_store_closes_events_are_refused_on_an_open_route_too() {
     front.daemon.ledger().store().close().await.unwrap();
     front.post(&Event::github("e-1", "{}")).await.assert(503, "degraded");
     app.assert_quiet();
-}
-
-/// Makes the store fail and stay down: neither its mark nor a probe of the disk can be written.
-pub(crate) async fn lose_store(front: &Front) {
-    let store = front.daemon.ledger().store();
-    for name in ["probe", "mark.new"] {
-        std::fs::create_dir(store.dir().join(name)).unwrap();
-    }
-    // The mark is due only after a commit.
-    let confirm = onced::ledger::Ask::Confirm { token: None, confirmed_ttl: None, result: None };
-    let key = onced::claim::Key::new(&onced::claim::Namespace::parse("other").unwrap(), "k").unwrap();
-    front.daemon.ledger().ask(key, confirm).await.unwrap();
-    while store.fault().is_none() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request as HttpRequest;
-use onced::server::{Lost, Pool, PoolSettings, Request, Response, SendError, Target, Unreached};
+use onced::server::{Beginning, Lost, Pool, PoolSettings, Request, Response, SendError, Target, Unreached};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
@@ -198,6 +198,42 @@ async fn failure(reply: &'static [Reply]) -> SendError {
     app.assert_ended(1).await; // also when the app would have read on: the connection is not kept
     app.assert_nothing_more();
     error
+}
+
+/// An event that its app had taken was handed over again because the page that said so broke off.
+#[tokio::test(start_paused = true)]
+async fn where_the_head_decides_the_body_may_break_off_be_too_long_or_never_end() {
+    let beginning = Beginning { max_bytes: 4, patience: Duration::from_secs(1) };
+    for (script, body) in [
+        (Reply::Close("HTTP/1.1 202 OK\r\nContent-Length: 9\r\n\r\nok"), "ok"),
+        (Reply::Keep("HTTP/1.1 202 OK\r\nContent-Length: 9\r\n\r\nok"), "ok"),
+        (Reply::Keep("HTTP/1.1 202 OK\r\nContent-Length: 9\r\n\r\nokokokoko"), "okok"),
+        (Reply::Keep("HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"), "ok"),
+    ] {
+        let mut app = App::start(vec![script].leak()).await;
+        let pool = pool();
+        let reply = pool.send_for_head(&app.target, hello(), far(), beginning).await.unwrap();
+        assert_eq!((reply.status().as_u16(), &reply.body()[..]), (202, body.as_bytes()));
+        assert_eq!(app.request().await.0, 1);
+        app.assert_ended(1).await; // what is left of the body would be taken for the next reply
+        app.assert_nothing_more();
+    }
+    let mut app = App::start(&[Reply::Keep("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nokok")]).await;
+    let pool = pool();
+    for _ in 0..2 {
+        let reply = pool.send_for_head(&app.target, hello(), far(), beginning).await.unwrap();
+        assert_eq!(&reply.body()[..], b"okok");
+        assert_eq!(app.request().await.0, 1, "a reply that is whole leaves its connection for the next request");
+    }
+    let error = failure_of_head(&[Reply::Keep("HTTP/1.1 2")]).await;
+    assert!(matches!(error, SendError::Unknown { status: None, source: Lost::TimedOut }), "{error:?}");
+}
+
+async fn failure_of_head(reply: &'static [Reply]) -> SendError {
+    let app = App::start(reply).await;
+    let beginning = Beginning { max_bytes: 4, patience: Duration::from_secs(1) };
+    let deadline = Instant::now() + Duration::from_secs(30);
+    pool().send_for_head(&app.target, hello(), deadline, beginning).await.unwrap_err()
 }
 
 #[tokio::test]

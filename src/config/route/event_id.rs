@@ -16,7 +16,7 @@ pub(super) fn read(section: &mut Section<'_>) -> Read<EventIdSource> {
     let several = parts(&mut keys, "parts");
     let array = keys.parse("batch", array);
     let item = parts(&mut keys, "item");
-    keys.finish(&[]);
+    keys.finish();
     let set = (one?, several?, array?, item?);
     let source = match set {
         ([None, None, None, None], Some(parts), None, None) => EventIdSource::of_parts(parts),
@@ -61,7 +61,7 @@ fn parts(keys: &mut Section<'_>, key: &'static str) -> Read<Vec<IdPart>> {
     }
     let read = |mut section: Section<'_>| {
         let keys = part_keys(&mut section);
-        section.finish(&[]);
+        section.finish();
         part(keys?).ok_or_else(|| section.fault_of_all("needs header, pointer, form, form with pointer, or query"))
     };
     all(sections.into_iter().map(read)).map(Some)

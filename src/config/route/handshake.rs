@@ -26,7 +26,7 @@ pub(super) fn read(
 
 fn token(mut place: Section<'_>, environment: &Environment) -> Result<Secret, Reported> {
     let found = secrets::read(&mut place, environment);
-    place.finish(&[]);
+    place.finish();
     let found = found?;
     Secret::from_bytes(&*found.label, &found.bytes)
         .map_err(|error| place.fault(found.key, format_args!("cannot be used: {}", error.fault)))

@@ -23,7 +23,7 @@ const MAX_ANSWER_WITHIN: Duration = Duration::from_secs(3_600);
 
 /// The lengths of a route, each that can have several causes with its own.
 pub(super) struct Lifetimes {
-    pub(super) max_duration: Duration,
+    pub(super) max_duration: (Duration, Cause),
     pub(super) processing_ttl: (ProcessingTtl, Cause),
     pub(super) confirmed_ttl: (ConfirmedTtl, Cause),
     pub(super) answer_within: (Duration, Cause),
@@ -41,13 +41,15 @@ pub(super) fn read(
     let max_duration = section.parse("max_duration", value::length(MAX_MAX_DURATION));
     let answer_within = section.parse("answer_within", value::length(MAX_ANSWER_WITHIN));
     let own = overrides(section);
-    let (max_duration, answer_within, own) = (max_duration?.unwrap_or(DEFAULT_MAX_DURATION), answer_within?, own?);
+    let (max_duration, answer_within, own) = (max_duration?, answer_within?, own?);
+    let cause = if max_duration.is_some() { Cause::Route } else { Cause::BuiltIn };
+    let max_duration = max_duration.unwrap_or(DEFAULT_MAX_DURATION);
     let derived = match profile {
         Some(profile) => provider::Lifetimes::derive(profile, max_duration),
         None => provider::Lifetimes::without_profile(max_duration),
     };
     let lifetimes = Lifetimes {
-        max_duration,
+        max_duration: (max_duration, cause),
         processing_ttl: set(&own, shared, |set| set.processing_ttl)
             .unwrap_or_else(|| processing_ttl(derived.processing_ttl)),
         confirmed_ttl: set(&own, shared, |set| set.confirmed_ttl)
@@ -87,14 +89,14 @@ fn set<T>(own: &Overrides, shared: Shared<'_, '_>, key: impl Fn(&Overrides) -> O
 /// fault is reported where the number stands.
 fn refuse_short_claim(section: &Section<'_>, shared: Shared<'_, '_>, lifetimes: &Lifetimes) -> Result<(), Reported> {
     let (processing_ttl, cause) = &lifetimes.processing_ttl;
-    if processing_ttl.as_duration() >= lifetimes.max_duration {
+    if processing_ttl.as_duration() >= lifetimes.max_duration.0 {
         return Ok(());
     }
     let place = match (cause, shared) {
         (Cause::Namespace(_), Some((_, table))) => &table.section,
         _ => section,
     };
-    let max_duration = format_duration(lifetimes.max_duration);
+    let max_duration = format_duration(lifetimes.max_duration.0);
     let route = section.dotted("max_duration");
     Err(place.fault("processing_ttl", format_args!("must be at least the {max_duration} of {route}")))
 }

@@ -8,7 +8,8 @@ use super::super::cause::Cause;
 use super::super::faults::Reported;
 use super::super::section::Section;
 use super::super::value;
-use super::record;
+use super::mode::{Mode, only_sync};
+use super::record::{self, Record};
 
 /// The largest body that may be allowed. Providers stay below 30 MiB.
 const MAX_BODY_BYTES: u64 = 1 << 30;
@@ -19,11 +20,18 @@ pub(super) struct Limits {
     pub(super) max_body_bytes: (u64, Cause),
     pub(super) dangerous_statuses: Vec<StatusRange>,
     pub(super) keep_failures: KeepFailures,
+    pub(super) record: (Record, Cause),
 }
 
-pub(super) fn read(section: &mut Section<'_>, profile: Option<&Profile>) -> Result<Limits, Reported> {
+pub(super) fn read(
+    section: &mut Section<'_>,
+    profile: Option<&Profile>,
+    mode: Result<Mode, Reported>,
+) -> Result<Limits, Reported> {
     let max_body = section.parse("max_body", value::size(1, MAX_BODY_BYTES, "from 1B to 1GiB"));
     let relay_dangerous_status = section.flag("relay_dangerous_status");
+    let unseen = "the sender does not get the app's answers";
+    let relay_dangerous_status = only_sync(relay_dangerous_status, "relay_dangerous_status", section, mode, unseen);
     let record = record::read(section);
     let of_profile = profile.and_then(|profile| {
         let cause = format!("the largest body of {}", profile.title);
@@ -38,6 +46,7 @@ pub(super) fn read(section: &mut Section<'_>, profile: Option<&Profile>) -> Resu
         true => (Vec::new(), stops),
         false => (stops, Vec::new()),
     };
-    let keep_failures = record?.unwrap_or_default().of(profile, relayed_stops);
-    Ok(Limits { max_body_bytes, dangerous_statuses, keep_failures })
+    let record = record?.map_or((Record::default(), Cause::BuiltIn), |record| (record, Cause::Route));
+    let keep_failures = record.0.of(profile, relayed_stops);
+    Ok(Limits { max_body_bytes, dangerous_statuses, keep_failures, record })
 }

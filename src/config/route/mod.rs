@@ -1,10 +1,15 @@
 //! `[[route]]`.
 
+mod acknowledge;
+mod delivery;
 mod event_id;
 mod handshake;
 mod lifetimes;
 mod limits;
+mod manners;
+mod mode;
 mod namesakes;
+mod parts;
 mod record;
 mod sender;
 mod shared;
@@ -12,32 +17,25 @@ mod shared;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http::StatusCode;
-
+use crate::app::{ForwardTo, RoutePath, SigningKey};
 use crate::claim::{MAX_ID_BYTES, Namespace};
-use crate::provider::{Acknowledgement, MAX_KEY_BYTES, Profile};
-use crate::proxy::{
-    DuplicateResponse, ForwardTo, HandshakeSettings, InFlight, OnMissingId, OnUnknownOutcome, RoutePath, RouteSettings,
-    SenderSettings, SigningKey,
-};
+use crate::delivery::LaneSettings;
+use crate::provider::MAX_KEY_BYTES;
+use crate::proxy::RouteSettings;
 
 use super::cause::RouteCauses;
 use super::faults::Reported;
 use super::item::all;
 use super::namespaces::{Namespaces, RouteTable};
-use super::section::{NOT_YET, Read, Section};
+use super::section::{Read, Section};
 use super::unique::Unique;
 use super::warning::{self, Warning};
 use super::{Environment, secrets};
 
-use lifetimes::Lifetimes;
-use limits::Limits;
 use namesakes::Namesakes;
+use parts::Parts;
 use sender::Sender;
 use shared::Prints;
-
-/// Keys of queue routes.
-const LATER: [&str; 1] = ["delivery"];
 
 // A sender's id becomes the key of a claim as it is, up to the longest key that there can be. `provider` knows no claims and
 // has the number for itself; the config of a route is where the two meet.
@@ -49,6 +47,8 @@ const _: () =
 pub(super) struct Routes {
     /// In the order of the file.
     pub(super) settings: Vec<RouteSettings>,
+    /// How their events are delivered, in the same order.
+    pub(super) lanes: Vec<LaneSettings>,
     /// Why they are what they are, by name.
     pub(super) causes: BTreeMap<Box<str>, RouteCauses>,
     /// What is odd about them.
@@ -62,14 +62,21 @@ impl Routes {
         lengths.max().unwrap_or_default()
     }
 
-    fn add(&mut self, (settings, causes, warnings): Route) {
-        self.causes.insert(settings.name.clone(), causes);
-        self.settings.push(settings);
-        self.warnings.extend(warnings);
+    fn add(&mut self, route: Route) {
+        self.causes.insert(route.settings.name.clone(), route.causes);
+        self.settings.push(route.settings);
+        self.lanes.push(route.lane);
+        self.warnings.extend(route.warnings);
     }
 }
 
-type Route = (RouteSettings, RouteCauses, Vec<Warning>);
+/// One route, read.
+struct Route {
+    settings: RouteSettings,
+    lane: LaneSettings,
+    causes: RouteCauses,
+    warnings: Vec<Warning>,
+}
 
 /// The tables of the routes' namespaces.
 type Tables<'a> = BTreeMap<Namespace, RouteTable<'a>>;
@@ -120,7 +127,7 @@ fn route(
     let handshakes = handshake::read(&mut section, environment, profile);
     let forward_to = section.parse("forward_to", ForwardTo::parse);
     let forward_to = section.required("forward_to", forward_to);
-    let mode = mode(&mut section);
+    let mode = mode::read(&mut section);
     let namespace = identity.as_ref().ok().map(|identity| &identity.namespace);
     let table = namespace.and_then(|namespace| tables.get_key_value(namespace));
     let lifetimes = lifetimes::read(&mut section, table, profile);
@@ -128,59 +135,29 @@ fn route(
         (Some(namespace), Ok(lifetimes)) => met.namesakes.note(namespace, lifetimes, &section),
         _ => Ok(()),
     };
-    let manners = manners(&mut section, profile);
-    let limits = limits::read(&mut section, profile);
+    let manners = manners::read(&mut section, profile, mode);
+    let limits = limits::read(&mut section, profile, mode);
+    let delivery = delivery::read(&mut section, profile, mode);
     let signing_key = signing_key(&mut section, environment);
-    section.finish(&LATER);
-    mode?;
+    section.finish();
     agreed?;
-    let Sender { settings, prints } = sender?;
-    let senders = (settings, handshakes?);
-    let (settings, causes) = complete(identity?, senders, forward_to?, lifetimes?, manners?, limits?, signing_key?);
+    let Sender { settings: sender, prints } = sender?;
+    let parts = Parts {
+        identity: identity?,
+        sender,
+        handshakes: handshakes?,
+        forward_to: forward_to?,
+        mode: mode?,
+        lifetimes: lifetimes?,
+        manners: manners?,
+        limits: limits?,
+        delivery: delivery?,
+        signing_key: signing_key?,
+    };
+    let (causes, lane, settings) = (parts.causes(), parts.lane(), parts.settings());
     let mut warnings = warning::of_route(&settings, profile);
     warnings.extend(met.prints.note(&prints, &settings));
-    Ok((settings, causes, warnings))
-}
-
-fn complete(
-    identity: Identity,
-    (sender, handshakes): (SenderSettings, HandshakeSettings),
-    forward_to: ForwardTo,
-    lifetimes: Lifetimes,
-    manners: Manners,
-    limits: Limits,
-    signing_key: Option<SigningKey>,
-) -> (RouteSettings, RouteCauses) {
-    let causes = RouteCauses {
-        processing_ttl: lifetimes.processing_ttl.1,
-        confirmed_ttl: lifetimes.confirmed_ttl.1,
-        answer_within: lifetimes.answer_within.1,
-        max_body: limits.max_body_bytes.1,
-        on_store_failure: lifetimes.on_store_failure.1,
-    };
-    let settings = RouteSettings {
-        name: identity.name,
-        namespace: identity.namespace,
-        path: identity.path,
-        sender,
-        handshakes,
-        forward_to,
-        max_duration: lifetimes.max_duration,
-        processing_ttl: lifetimes.processing_ttl.0,
-        confirmed_ttl: lifetimes.confirmed_ttl.0,
-        on_store_failure: lifetimes.on_store_failure.0,
-        answer_within: lifetimes.answer_within.0,
-        in_flight: manners.in_flight,
-        duplicate_response: manners.duplicate_response,
-        duplicate_answer: manners.duplicate_answer,
-        on_unknown_outcome: manners.on_unknown_outcome,
-        on_missing_id: manners.on_missing_id,
-        max_body_bytes: limits.max_body_bytes.0,
-        dangerous_statuses: limits.dangerous_statuses,
-        keep_failures: limits.keep_failures,
-        signing_key,
-    };
-    (settings, causes)
+    Ok(Route { settings, lane, causes, warnings })
 }
 
 /// What tells a route from the others.
@@ -206,63 +183,15 @@ fn identity(section: &mut Section<'_>, met: &mut Met) -> Result<Identity, Report
     Ok(Identity { name: name.into(), namespace: shared?.unwrap_or(own), path: path? })
 }
 
-/// Routes of this version are synchronous.
-fn mode(section: &mut Section<'_>) -> Read<()> {
-    section.parse("mode", |text| match text {
-        "sync" => Ok(()),
-        "queue" => Err(format!("\"queue\" {NOT_YET}")),
-        _ => Err("must be \"sync\"".to_owned()),
-    })
-}
-
 /// The key of our own signature to the app.
 fn signing_key(section: &mut Section<'_>, environment: &Environment) -> Read<SigningKey> {
     let Some(mut place) = section.table("sign_secret")? else {
         return Ok(None);
     };
     let found = secrets::read(&mut place, environment);
-    place.finish(&[]);
+    place.finish();
     let found = found?;
     let refused = |reason: &dyn std::fmt::Display| place.fault(found.key, reason);
     let text = found.line().map_err(|reason| refused(&reason))?;
     SigningKey::parse(text).map(Some).map_err(|reason| refused(&reason))
-}
-
-/// How a route deals with what can go wrong.
-struct Manners {
-    in_flight: InFlight,
-    duplicate_response: DuplicateResponse,
-    duplicate_answer: Option<Acknowledgement>,
-    on_unknown_outcome: OnUnknownOutcome,
-    on_missing_id: OnMissingId,
-}
-
-fn manners(section: &mut Section<'_>, profile: Option<&Profile>) -> Result<Manners, Reported> {
-    let in_flight = section.choice("in_flight", &[("wait", InFlight::Wait), ("busy", InFlight::Busy)]);
-    let duplicate = [("plain", DuplicateResponse::Plain), ("replay", DuplicateResponse::Replay)];
-    let duplicate_response = section.choice("duplicate_response", &duplicate);
-    let unknown = [("release", OnUnknownOutcome::Release), ("hold", OnUnknownOutcome::Hold)];
-    let on_unknown_outcome = section.choice("on_unknown_outcome", &unknown);
-    let missing = [("forward", OnMissingId::Forward), ("reject", OnMissingId::Reject), ("hash", OnMissingId::Hash)];
-    let on_missing_id = section.choice("on_missing_id", &missing).and_then(|set| match set {
-        Some(OnMissingId::Hash) if profile.is_some_and(|profile| profile.body_changes) => {
-            let reason = "must not be \"hash\": this provider's body differs between attempts at one event";
-            Err(section.fault("on_missing_id", reason))
-        }
-        set => Ok(set),
-    });
-    Ok(Manners {
-        in_flight: in_flight?.unwrap_or(InFlight::Wait),
-        duplicate_response: duplicate_response?.unwrap_or(DuplicateResponse::Plain),
-        duplicate_answer: profile.and_then(unusual_success),
-        on_unknown_outcome: on_unknown_outcome?.unwrap_or(OnUnknownOutcome::Release),
-        on_missing_id: on_missing_id?.unwrap_or(OnMissingId::Forward),
-    })
-}
-
-/// What a sender takes for success that takes 200 for a failure. A profile that leaves out 202 too has an acknowledgement.
-fn unusual_success(profile: &Profile) -> Option<Acknowledgement> {
-    let accepted = || Acknowledgement { status: 202, content_type: None, body: String::new() };
-    let usual = profile.succeeds_with(StatusCode::OK);
-    (!usual).then(|| profile.acknowledgement.clone().unwrap_or_else(accepted))
 }

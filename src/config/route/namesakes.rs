@@ -35,7 +35,7 @@ impl Namesakes {
         let on_store_failure = (lifetimes.on_store_failure.0, section.dotted("on_store_failure"));
         let confirmed_ttl = match &lifetimes.confirmed_ttl {
             (_, Cause::BuiltIn | Cause::Derived(_)) => None,
-            (ttl, Cause::Defaults | Cause::Namespace(_) | Cause::Route) => {
+            (ttl, Cause::Defaults | Cause::Namespace(_) | Cause::Route | Cause::Delivery | Cause::History) => {
                 Some((*ttl, section.dotted("confirmed_ttl")))
             }
         };

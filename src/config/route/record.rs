@@ -3,25 +3,22 @@
 use crate::provider::{Profile, StatusRange};
 use crate::proxy::KeepFailures;
 
-use super::super::section::{NOT_YET, Read, Section};
+use super::super::section::{Read, Section};
 
 /// The value of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Record {
-    /// Failed events that their sender will not send again.
+    /// Every one.
+    All,
+    /// Failed events that their sender will not send again, and queued ones.
     #[default]
     Failures,
-    /// None, not even those.
+    /// None that is finished, and of a sync route not even those that failed.
     Off,
 }
 
 pub(super) fn read(section: &mut Section<'_>) -> Read<Record> {
-    section.parse("record", |text| match text {
-        "failures" => Ok(Record::Failures),
-        "off" => Ok(Record::Off),
-        "all" => Err(format!("\"all\" {NOT_YET}")),
-        _ => Err("must be \"failures\" or \"off\"".to_owned()),
-    })
+    section.choice("record", &[("all", Record::All), ("failures", Record::Failures), ("off", Record::Off)])
 }
 
 impl Record {
@@ -30,9 +27,9 @@ impl Record {
     pub(super) fn of(self, profile: Option<&Profile>, relayed_stops: Vec<StatusRange>) -> KeepFailures {
         match self {
             Self::Off => KeepFailures::Never,
-            Self::Failures if !profile.is_some_and(Profile::retries_automatically) => KeepFailures::Always,
-            Self::Failures if relayed_stops.is_empty() => KeepFailures::Never,
-            Self::Failures => KeepFailures::Stopped(relayed_stops),
+            Self::All | Self::Failures if !profile.is_some_and(Profile::retries_automatically) => KeepFailures::Always,
+            Self::All | Self::Failures if relayed_stops.is_empty() => KeepFailures::Never,
+            Self::All | Self::Failures => KeepFailures::Stopped(relayed_stops),
         }
     }
 }

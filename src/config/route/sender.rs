@@ -167,7 +167,7 @@ fn secret(
     prints: &Prints,
 ) -> Result<(Secret, Print), Reported> {
     let found = secrets::read(&mut section, environment);
-    section.finish(&[]);
+    section.finish();
     let found = found?;
     let refused = |fault: &SecretFault| section.fault(found.key, unusable(fault));
     let secret = Secret::from_bytes(&*found.label, &found.bytes).map_err(|error| refused(&error.fault))?;

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use crate::proxy::RouteSettings;
 
 use super::super::secrets::Found;
-use super::super::warning::{Oddity, Warning};
+use super::super::warning::{self, Oddity, Warning};
 
 /// What stands for a secret while a config is read, so that no copy waits for the routes that follow: a hash under a
 /// key that is made up for each load. Two secrets with one hash, at 64 bits, would cost a warning that is not true.
@@ -40,7 +40,7 @@ impl Prints {
                 .or_insert_with(|| Owner { route: route.name.clone(), provider: route.sender.provider.clone() });
             if owner.provider != route.sender.provider {
                 let with = owner.route.clone();
-                warnings.push(Warning { route: route.name.clone(), oddity: Oddity::SharedSecret { with } });
+                warnings.push(warning::about(route, Oddity::SharedSecret { with }));
             }
         }
         warnings

@@ -1,13 +1,16 @@
-//! The disk form of a claim's record, version 1.
+//! The disk forms of a claim's record: version 1, and version 2 of a finished key that points to its event.
 
 use bincode::{BorrowDecode, Encode};
 
 use super::{CODEC, DamagedRecord, HEADER_BYTES, sealed, unsealed};
 use crate::claim::{
-    ConfirmedTtl, Done, Fingerprint, Free, Held, Owner, Previous, Record, TextError, Timestamp, Token, WorkResult,
+    ConfirmedTtl, Done, EventRef, Fingerprint, Free, Held, Owner, Previous, Record, TextError, Timestamp, Token,
+    WorkResult,
 };
 
 const VERSION: u8 = 1;
+/// Of a [`DoneOfEvent`].
+const VERSION_OF_EVENT: u8 = 2;
 /// How bincode begins a [`Disk::Held`].
 const HELD: u8 = 0;
 
@@ -38,14 +41,38 @@ enum Disk<'a> {
     },
 }
 
+/// A finished key that points to its event.
+#[derive(Encode, BorrowDecode)]
+struct DoneOfEvent<'a> {
+    event: [u8; 16],
+    confirmed_at_ms: u64,
+    expires_at_ms: u64,
+    attempt: u32,
+    fingerprint: Option<&'a str>,
+    owner: Option<&'a str>,
+    result: Option<&'a str>,
+}
+
+/// Why encoding cannot fail.
+const BOUNDED: &str = "the texts of a record are bounded far below the limit, and memory takes every write";
+
 pub(in crate::store) fn encode(record: &Record) -> Vec<u8> {
+    if let Record::Done(done @ Done { event: Some(event), .. }) = record {
+        return sealed(VERSION_OF_EVENT, |bytes| {
+            bincode::encode_into_std_write(done_to_disk(done, *event), bytes, CODEC).expect(BOUNDED);
+        });
+    }
     sealed(VERSION, |bytes| {
-        bincode::encode_into_std_write(to_disk(record), bytes, CODEC)
-            .expect("the texts of a record are bounded far below the limit, and memory takes every write");
+        bincode::encode_into_std_write(to_disk(record), bytes, CODEC).expect(BOUNDED);
     })
 }
 
 pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Record, DamagedRecord> {
+    if bytes.first() == Some(&VERSION_OF_EVENT) {
+        let body = unsealed(VERSION_OF_EVENT, bytes)?;
+        let (disk, _) = bincode::borrow_decode_from_slice(body, CODEC).map_err(DamagedRecord::Decode)?;
+        return done_from_disk(disk).map(Record::Done).map_err(DamagedRecord::Text);
+    }
     let body = unsealed(VERSION, bytes)?;
     let (disk, _) = bincode::borrow_decode_from_slice(body, CODEC).map_err(DamagedRecord::Decode)?;
     from_disk(disk).map_err(DamagedRecord::Text)
@@ -53,7 +80,35 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Record, DamagedRecord> {
 
 /// Whether a value may be that of a held record: a glance, for walks that look for those alone among very many.
 pub(in crate::store) fn may_be_held(bytes: &[u8]) -> bool {
-    bytes.first() != Some(&VERSION) || bytes.get(HEADER_BYTES) == Some(&HELD)
+    match bytes.first() {
+        Some(&VERSION) => bytes.get(HEADER_BYTES) == Some(&HELD),
+        Some(&VERSION_OF_EVENT) => false,
+        Some(_) | None => true,
+    }
+}
+
+fn done_to_disk(done: &Done, event: EventRef) -> DoneOfEvent<'_> {
+    DoneOfEvent {
+        event: *event.as_bytes(),
+        confirmed_at_ms: done.confirmed_at.as_millis(),
+        expires_at_ms: done.expires_at.as_millis(),
+        attempt: done.attempt,
+        fingerprint: done.fingerprint.as_ref().map(Fingerprint::as_str),
+        owner: done.owner.as_ref().map(Owner::as_str),
+        result: done.result.as_ref().map(WorkResult::as_json),
+    }
+}
+
+fn done_from_disk(disk: DoneOfEvent<'_>) -> Result<Done, TextError> {
+    Ok(Done {
+        confirmed_at: Timestamp::from_millis(disk.confirmed_at_ms),
+        expires_at: Timestamp::from_millis(disk.expires_at_ms),
+        attempt: disk.attempt,
+        fingerprint: disk.fingerprint.map(Fingerprint::parse).transpose()?,
+        owner: disk.owner.map(Owner::parse).transpose()?,
+        result: disk.result.map(WorkResult::of_answer).transpose()?,
+        event: Some(EventRef::from_bytes(disk.event)),
+    })
 }
 
 fn to_disk(record: &Record) -> Disk<'_> {
@@ -124,6 +179,7 @@ fn from_disk(disk: Disk<'_>) -> Result<Record, TextError> {
             fingerprint: print(fingerprint)?,
             owner: label(owner)?,
             result: result.map(WorkResult::of_answer).transpose()?,
+            event: None,
         }),
     })
 }
@@ -152,12 +208,16 @@ mod tests {
             fingerprint: held.fingerprint.clone(),
             owner: held.owner.clone(),
             result: WorkResult::of_answer(&"1".repeat(3072)).ok(),
+            event: None,
         };
+        let event = Some(EventRef::from_bytes([0xff; 16]));
         vec![
             Record::Held(Held { fingerprint: None, owner: None, ..held.clone() }),
             Record::Held(held),
             Record::Free(Free { attempt: 1, expires_at: Timestamp::from_millis(9) }),
             Record::Done(Done { fingerprint: None, owner: None, result: None, ..done.clone() }),
+            Record::Done(Done { fingerprint: None, owner: None, result: None, event, ..done.clone() }),
+            Record::Done(Done { event, ..done.clone() }),
             Record::Done(done),
         ]
     }

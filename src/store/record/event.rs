@@ -1,56 +1,78 @@
-//! The disk form of an entry of the event log, and of the head of a content that lies in a file of its own; version 1 of
-//! both.
+//! The disk form of an entry of the event log, version 2 (the first knew dead letters alone and was never released), and of
+//! the head of a content.
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::{BorrowDecode, Encode};
 use bytes::Bytes;
 
+use super::super::content_log::Span;
 use super::super::kept::{ContentFile, Kept, Place};
-use super::{CODEC, DamagedRecord, MAX_VALUE_BYTES, sealed, unsealed};
-use crate::claim::{Key, Namespace, Timestamp};
-use crate::event::{Cause, Content, Delivery, Event, EventId, HeaderLine, MAX_APP_BYTES, MAX_EXCERPT_BYTES};
+use super::{CODEC, DamagedRecord, MAX_VALUE_BYTES, number_of, sealed, unsealed, word_of};
+use crate::claim::{Key, Namespace, ROUTE_PREFIX, Timestamp};
+use crate::event::{
+    Attempt, AttemptOutcome, Cause, Content, Delivery, Due, DueLane, Event, EventId, HeaderLine, State,
+};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// More than any head that the transport takes, with its target and the sender's id.
 const MAX_HEAD_BYTES: usize = 1 << 20;
 const HEAD_CODEC: Configuration<LittleEndian, Varint, Limit<MAX_HEAD_BYTES>> =
     bincode::config::standard().with_limit::<MAX_HEAD_BYTES>();
+const HEAD_LENGTH_BYTES: usize = 4;
+/// About what a head takes beyond its texts: their lengths.
+const HEAD_SLACK_BYTES: usize = 256;
 
-/// What the numbers of an entry and the lengths of its texts may grow by: seven of 9 bytes at most, and an option.
-const GROWTH_OF_NUMBERS_BYTES: usize = 7 * 8 + 8;
-
-const REJECTED: u8 = 0;
-const UNREACHABLE: u8 = 1;
-
-/// An entry by its state; a further state is a further variant at the end.
 #[derive(Encode, BorrowDecode)]
-enum Disk<'a> {
-    Dead {
-        sequence: u64,
-        route: &'a str,
-        namespace: &'a str,
-        key: Option<&'a str>,
-        received_at_ms: u64,
-        body_bytes: u64,
-        delivery: DiskDelivery<'a>,
-        place: DiskPlace<'a>,
-    },
+struct Disk<'a> {
+    sequence: u64,
+    route: &'a str,
+    /// `None` for the route's own.
+    namespace: Option<&'a str>,
+    key: Option<&'a str>,
+    received_at_ms: u64,
+    body_bytes: u64,
+    remembered_until_ms: Option<u64>,
+    state: DiskState,
+    delivery: DiskDelivery<'a>,
+    place: DiskPlace,
+}
+
+/// A further state is a further variant at the end.
+#[derive(Encode, BorrowDecode)]
+enum DiskState {
+    Queued { is_retry: bool, at_ms: u64 },
+    Delivering { is_retry: bool, at_ms: u64 },
+    Delivered { at_ms: u64 },
+    Dead { since_ms: u64 },
+    Passed { at_ms: u64 },
 }
 
 #[derive(Encode, BorrowDecode)]
 struct DiskDelivery<'a> {
     app: &'a str,
     attempts: u32,
-    first_at_ms: u64,
-    last_at_ms: u64,
+    budget_from: u32,
+    budget_at_ms: u64,
+    first_at_ms: Option<u64>,
+    last_at_ms: Option<u64>,
     last_status: Option<u16>,
-    cause: u8,
+    cause: Option<u8>,
     excerpt: &'a [u8],
+    log: Vec<DiskAttempt>,
 }
 
 #[derive(Encode, BorrowDecode)]
-enum DiskPlace<'a> {
-    Inline { head: DiskHead<'a>, body: &'a [u8] },
+struct DiskAttempt {
+    number: u32,
+    at_ms: u64,
+    took_ms: u32,
+    outcome: u8,
+    status: Option<u16>,
+}
+
+#[derive(Encode, BorrowDecode)]
+enum DiskPlace {
+    Log { segment: u32, offset: u32, bytes: u32 },
     File { nonce: u64, bytes: u64 },
 }
 
@@ -61,33 +83,19 @@ struct DiskHead<'a> {
     headers: Vec<(&'a [u8], &'a [u8])>,
 }
 
-/// The value of an entry; `None` when it is larger than a value may be, which one whose content is in a file never is.
-pub(in crate::store) fn encode_event(event: &Event, place: &Place) -> Option<Vec<u8>> {
-    // Not even tried with a body that alone is too large.
-    if let Place::Inline(content) = place
-        && content.len_bytes() > MAX_VALUE_BYTES as u64
-    {
-        return None;
-    }
+/// The value of an entry; `None` when it is larger than a value may be, which one of a route that can be configured never
+/// is.
+pub(in crate::store) fn encode_event(kept: &Kept) -> Option<Vec<u8>> {
     let bytes = sealed(VERSION, |bytes| {
-        bincode::encode_into_std_write(to_disk(event, place), bytes, CODEC).expect("memory takes every write");
+        bincode::encode_into_std_write(to_disk(kept), bytes, CODEC).expect("memory takes every write");
     });
     (bytes.len() <= MAX_VALUE_BYTES).then_some(bytes)
-}
-
-/// Whether an entry with this place would still fit into a value after any number of further failures.
-pub(in crate::store) fn has_room_to_grow(event: &Event, place: &Place) -> bool {
-    let delivery = &event.delivery;
-    let texts = MAX_EXCERPT_BYTES - delivery.excerpt.len() + MAX_APP_BYTES - delivery.app.len();
-    let value = encode_event(event, place);
-    value.is_some_and(|value| value.len() + texts + GROWTH_OF_NUMBERS_BYTES <= MAX_VALUE_BYTES)
 }
 
 pub(in crate::store) fn decode_event(id: EventId, bytes: &[u8]) -> Result<Kept, DamagedRecord> {
     let body = unsealed(VERSION, bytes)?;
     let (disk, _) = bincode::borrow_decode_from_slice(body, CODEC).map_err(DamagedRecord::Decode)?;
-    let (event, place) = from_disk(id, disk)?;
-    Ok(Kept { event, place, record_bytes: bytes.len() as u64 })
+    from_disk(id, disk, bytes.len() as u64)
 }
 
 /// What stands in a file before the body.
@@ -100,31 +108,88 @@ pub(in crate::store) fn decode_head(head: &[u8], body: Bytes) -> Result<Content,
     Ok(head_from_disk(head, body))
 }
 
-fn to_disk<'a>(event: &'a Event, place: &'a Place) -> Disk<'a> {
-    let delivery = &event.delivery;
-    Disk::Dead {
+/// A content for the content log: the length of the head, the head, the body.
+pub(in crate::store) fn encode_content(content: &Content) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEAD_LENGTH_BYTES + content.len_bytes() as usize + HEAD_SLACK_BYTES);
+    bytes.extend_from_slice(&[0; HEAD_LENGTH_BYTES]);
+    bincode::encode_into_std_write(head_to_disk(content), &mut bytes, HEAD_CODEC).expect("memory takes every write");
+    let length = u32::try_from(bytes.len() - HEAD_LENGTH_BYTES).expect("a head is bounded far below the limit");
+    bytes[..HEAD_LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(&content.body);
+    bytes
+}
+
+pub(in crate::store) fn decode_content(bytes: Vec<u8>) -> Result<Content, DamagedRecord> {
+    let (length, rest) = bytes.split_first_chunk().ok_or(DamagedRecord::Short)?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let head = rest.get(..length).ok_or(DamagedRecord::Short)?;
+    let content = decode_head(head, Bytes::new())?;
+    let body = Bytes::from(bytes).slice(HEAD_LENGTH_BYTES + length..);
+    Ok(Content { body, ..content })
+}
+
+fn to_disk(kept: &Kept) -> Disk<'_> {
+    let event = &kept.event;
+    let namespace = event.namespace.as_str();
+    let is_own = namespace.strip_prefix(ROUTE_PREFIX) == Some(&event.route);
+    Disk {
         sequence: event.sequence,
         route: &event.route,
-        namespace: event.namespace.as_str(),
+        namespace: (!is_own).then_some(namespace),
         key: event.key.as_ref().map(Key::id),
         received_at_ms: event.received_at.as_millis(),
         body_bytes: event.body_bytes,
-        delivery: DiskDelivery {
-            app: &delivery.app,
-            attempts: delivery.attempts,
-            first_at_ms: delivery.first_at.as_millis(),
-            last_at_ms: delivery.last_at.as_millis(),
-            last_status: delivery.last_status,
-            cause: match delivery.cause {
-                Cause::Rejected => REJECTED,
-                Cause::Unreachable => UNREACHABLE,
-            },
-            excerpt: &delivery.excerpt,
-        },
-        place: match place {
-            Place::Inline(content) => DiskPlace::Inline { head: head_to_disk(content), body: &content.body },
+        state: state_to_disk(&event.state),
+        delivery: delivery_to_disk(&event.delivery),
+        remembered_until_ms: kept.remembered_until.map(Timestamp::as_millis),
+        place: match &kept.place {
+            Place::Log(Span { segment, offset, bytes }) => {
+                DiskPlace::Log { segment: *segment, offset: *offset, bytes: *bytes }
+            }
             Place::File(file) => DiskPlace::File { nonce: file.nonce, bytes: file.bytes },
         },
+    }
+}
+
+fn state_to_disk(state: &State) -> DiskState {
+    let place = |due: &Due| (due.lane == DueLane::Retry, due.at.as_millis());
+    match state {
+        State::Queued(due) => {
+            let (is_retry, at_ms) = place(due);
+            DiskState::Queued { is_retry, at_ms }
+        }
+        State::Delivering(due) => {
+            let (is_retry, at_ms) = place(due);
+            DiskState::Delivering { is_retry, at_ms }
+        }
+        State::Delivered { at } => DiskState::Delivered { at_ms: at.as_millis() },
+        State::Dead { since } => DiskState::Dead { since_ms: since.as_millis() },
+        State::Passed { at } => DiskState::Passed { at_ms: at.as_millis() },
+    }
+}
+
+fn delivery_to_disk(delivery: &Delivery) -> DiskDelivery<'_> {
+    DiskDelivery {
+        app: &delivery.app,
+        attempts: delivery.attempts,
+        budget_from: delivery.budget_from,
+        budget_at_ms: delivery.budget_at.as_millis(),
+        first_at_ms: delivery.first_at.map(Timestamp::as_millis),
+        last_at_ms: delivery.last_at.map(Timestamp::as_millis),
+        last_status: delivery.last_status,
+        cause: delivery.cause.map(|cause| number_of(&Cause::ALL, cause)),
+        excerpt: &delivery.excerpt,
+        log: delivery.log.iter().map(attempt_to_disk).collect(),
+    }
+}
+
+fn attempt_to_disk(attempt: &Attempt) -> DiskAttempt {
+    DiskAttempt {
+        number: attempt.number,
+        at_ms: attempt.at.as_millis(),
+        took_ms: attempt.took_ms,
+        outcome: number_of(&AttemptOutcome::ALL, attempt.outcome),
+        status: attempt.status,
     }
 }
 
@@ -136,36 +201,68 @@ fn head_to_disk(content: &Content) -> DiskHead<'_> {
     }
 }
 
-fn from_disk(id: EventId, disk: Disk<'_>) -> Result<(Event, Place), DamagedRecord> {
-    let Disk::Dead { sequence, route, namespace, key, received_at_ms, body_bytes, delivery, place } = disk;
-    let namespace = Namespace::parse_any(namespace).map_err(DamagedRecord::Name)?;
+fn from_disk(id: EventId, disk: Disk<'_>, record_bytes: u64) -> Result<Kept, DamagedRecord> {
+    let namespace = match disk.namespace {
+        Some(namespace) => Namespace::parse_any(namespace),
+        None => Namespace::of_route(disk.route),
+    };
+    let namespace = namespace.map_err(DamagedRecord::Name)?;
     let event = Event {
         id,
-        sequence,
-        route: route.into(),
-        key: key.map(|key| Key::new(&namespace, key)).transpose().map_err(DamagedRecord::Name)?,
+        sequence: disk.sequence,
+        route: disk.route.into(),
+        key: disk.key.map(|key| Key::new(&namespace, key)).transpose().map_err(DamagedRecord::Name)?,
         namespace,
-        received_at: Timestamp::from_millis(received_at_ms),
-        body_bytes,
-        delivery: Delivery {
-            app: delivery.app.into(),
-            attempts: delivery.attempts,
-            first_at: Timestamp::from_millis(delivery.first_at_ms),
-            last_at: Timestamp::from_millis(delivery.last_at_ms),
-            last_status: delivery.last_status,
-            cause: match delivery.cause {
-                REJECTED => Cause::Rejected,
-                UNREACHABLE => Cause::Unreachable,
-                _ => return Err(DamagedRecord::Word),
-            },
-            excerpt: delivery.excerpt.into(),
-        },
+        received_at: Timestamp::from_millis(disk.received_at_ms),
+        body_bytes: disk.body_bytes,
+        state: state_from_disk(&disk.state),
+        delivery: delivery_from_disk(disk.delivery)?,
     };
-    let place = match place {
-        DiskPlace::Inline { head, body } => Place::Inline(head_from_disk(head, Bytes::copy_from_slice(body))),
-        DiskPlace::File { nonce, bytes } => Place::File(ContentFile { id, nonce, bytes }),
+    let place = match disk.place {
+        DiskPlace::Log { segment, offset, bytes } => Place::Log(Span { segment, offset, bytes }),
+        DiskPlace::File { nonce, bytes } => Place::File(ContentFile { nonce, bytes }),
     };
-    Ok((event, place))
+    let remembered_until = disk.remembered_until_ms.map(Timestamp::from_millis);
+    Ok(Kept { event, place, remembered_until, record_bytes })
+}
+
+fn state_from_disk(disk: &DiskState) -> State {
+    let place = |is_retry: bool, at_ms| {
+        let lane = if is_retry { DueLane::Retry } else { DueLane::Fresh };
+        Due { lane, at: Timestamp::from_millis(at_ms) }
+    };
+    match *disk {
+        DiskState::Queued { is_retry, at_ms } => State::Queued(place(is_retry, at_ms)),
+        DiskState::Delivering { is_retry, at_ms } => State::Delivering(place(is_retry, at_ms)),
+        DiskState::Delivered { at_ms } => State::Delivered { at: Timestamp::from_millis(at_ms) },
+        DiskState::Dead { since_ms } => State::Dead { since: Timestamp::from_millis(since_ms) },
+        DiskState::Passed { at_ms } => State::Passed { at: Timestamp::from_millis(at_ms) },
+    }
+}
+
+fn delivery_from_disk(disk: DiskDelivery<'_>) -> Result<Delivery, DamagedRecord> {
+    Ok(Delivery {
+        app: disk.app.into(),
+        attempts: disk.attempts,
+        budget_from: disk.budget_from,
+        budget_at: Timestamp::from_millis(disk.budget_at_ms),
+        first_at: disk.first_at_ms.map(Timestamp::from_millis),
+        last_at: disk.last_at_ms.map(Timestamp::from_millis),
+        last_status: disk.last_status,
+        cause: disk.cause.map(|cause| word_of(&Cause::ALL, cause)).transpose()?,
+        excerpt: disk.excerpt.into(),
+        log: disk.log.iter().map(attempt_from_disk).collect::<Result<_, _>>()?,
+    })
+}
+
+fn attempt_from_disk(disk: &DiskAttempt) -> Result<Attempt, DamagedRecord> {
+    Ok(Attempt {
+        number: disk.number,
+        at: Timestamp::from_millis(disk.at_ms),
+        took_ms: disk.took_ms,
+        outcome: word_of(&AttemptOutcome::ALL, disk.outcome)?,
+        status: disk.status,
+    })
 }
 
 fn head_from_disk(head: DiskHead<'_>, body: Bytes) -> Content {
@@ -181,6 +278,7 @@ fn head_from_disk(head: DiskHead<'_>, body: Bytes) -> Content {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{MAX_APP_BYTES, MAX_EXCERPT_BYTES, MAX_LOG};
 
     const ID: EventId = EventId::from_bytes([7; 16]);
 
@@ -194,22 +292,39 @@ mod tests {
             namespace,
             received_at: Timestamp::from_millis(u64::MAX),
             body_bytes: u64::MAX,
+            state: State::Delivering(Due { lane: DueLane::Retry, at: Timestamp::from_millis(u64::MAX) }),
             delivery: Delivery {
                 app: "a".repeat(MAX_APP_BYTES).into(),
                 attempts: u32::MAX,
-                first_at: Timestamp::from_millis(u64::MAX),
-                last_at: Timestamp::from_millis(u64::MAX),
+                budget_from: u32::MAX,
+                budget_at: Timestamp::from_millis(u64::MAX),
+                first_at: Some(Timestamp::from_millis(u64::MAX)),
+                last_at: Some(Timestamp::from_millis(u64::MAX)),
                 last_status: Some(u16::MAX),
-                cause: Cause::Unreachable,
+                cause: Some(Cause::Unreachable),
                 excerpt: vec![0xff; MAX_EXCERPT_BYTES].into(),
+                log: vec![attempt(AttemptOutcome::Unknown); MAX_LOG],
             },
         }
     }
 
+    fn attempt(outcome: AttemptOutcome) -> Attempt {
+        let at = Timestamp::from_millis(u64::MAX);
+        Attempt { number: u32::MAX, at, took_ms: u32::MAX, outcome, status: Some(u16::MAX) }
+    }
+
     fn smallest() -> Event {
         let largest = largest();
-        let delivery = Delivery { last_status: None, cause: Cause::Rejected, ..largest.delivery.clone() };
-        Event { key: None, delivery, ..largest }
+        let delivery = Delivery {
+            first_at: None,
+            last_at: None,
+            last_status: None,
+            cause: None,
+            log: Vec::new(),
+            ..largest.delivery.clone()
+        };
+        let state = State::Dead { since: Timestamp::from_millis(0) };
+        Event { key: None, delivery, state, ..largest }
     }
 
     fn content(body: &[u8]) -> Content {
@@ -221,60 +336,57 @@ mod tests {
         }
     }
 
-    fn places() -> [Place; 3] {
-        let bare = Content { sender_id: None, headers: Vec::new(), ..content(b"") };
-        [
-            Place::Inline(content(b"\0\xff")),
-            Place::Inline(bare),
-            Place::File(ContentFile { id: ID, nonce: 5, bytes: 6 }),
-        ]
+    fn places() -> [Place; 2] {
+        let span = Span { segment: u32::MAX, offset: u32::MAX, bytes: u32::MAX };
+        [Place::Log(span), Place::File(ContentFile { nonce: u64::MAX, bytes: u64::MAX })]
+    }
+
+    fn kept(event: Event, place: Place) -> Kept {
+        Kept { event, place, remembered_until: Some(Timestamp::from_millis(u64::MAX)), record_bytes: 0 }
     }
 
     #[test]
     fn every_entry_comes_back_as_it_was_and_stays_under_the_limit() {
         for event in [largest(), smallest()] {
             for place in places() {
-                let bytes = encode_event(&event, &place).expect("it fits");
-                let kept = decode_event(ID, &bytes).expect("sound");
-                assert_eq!((kept.event, kept.place, kept.record_bytes), (event.clone(), place, bytes.len() as u64));
+                let kept = kept(event.clone(), place);
+                let bytes = encode_event(&kept).expect("it fits");
+                let record_bytes = bytes.len() as u64;
+                assert_eq!(decode_event(ID, &bytes).expect("sound"), Kept { record_bytes, ..kept });
             }
         }
+        let too_large = Event { route: "a".repeat(MAX_VALUE_BYTES).into(), ..largest() };
+        assert_eq!(encode_event(&kept(too_large, places()[0])), None);
     }
 
     #[test]
-    fn what_does_not_fit_into_a_value_is_told_at_every_length() {
-        let fits = |length| encode_event(&smallest(), &Place::Inline(content(&vec![0; length]))).is_some();
-        let longest = (0..=MAX_VALUE_BYTES).rev().find(|length| fits(*length)).expect("some fit");
-        assert!((2_000..MAX_VALUE_BYTES).contains(&longest), "{longest}");
-        assert!((0..longest).all(fits));
-        assert!(!fits(25 << 20));
-    }
-
-    /// An entry that was made without an answer of the app took the answer of the next attempt.
-    #[test]
-    fn an_entry_with_room_to_grow_fits_whatever_later_failures_say() {
-        let largest = largest();
-        let delivery = Delivery {
-            app: "a".into(),
-            attempts: 1,
-            first_at: Timestamp::from_millis(1),
-            last_at: Timestamp::from_millis(1),
-            last_status: None,
-            excerpt: Box::default(),
-            ..largest.delivery.clone()
-        };
-        let first = Event { sequence: 0, delivery, ..largest.clone() };
-        let roomy = |length: &usize| has_room_to_grow(&first, &Place::Inline(content(&vec![0; *length])));
-        let longest = (0..MAX_VALUE_BYTES).rev().find(roomy).expect("some have");
-        assert!(longest > 1_500, "{longest}");
-        assert!(encode_event(&largest, &Place::Inline(content(&vec![0; longest]))).is_some());
+    fn every_word_and_state_comes_back_as_it_was() {
+        let at = Timestamp::from_millis(7);
+        let (fresh, retry) = (Due { lane: DueLane::Fresh, at }, Due { lane: DueLane::Retry, at });
+        let states = [
+            State::Queued(fresh),
+            State::Queued(retry),
+            State::Delivering(fresh),
+            State::Delivering(retry),
+            State::Delivered { at },
+            State::Dead { since: at },
+            State::Passed { at },
+        ];
+        let log: Vec<_> = AttemptOutcome::ALL.into_iter().map(attempt).collect();
+        let causes = Cause::ALL.into_iter().map(Some).chain([None]);
+        for (state, cause) in states.into_iter().flat_map(|state| causes.clone().map(move |cause| (state, cause))) {
+            let delivery = Delivery { cause, log: log.clone(), ..largest().delivery };
+            let event = Event { state, delivery, ..largest() };
+            let bytes = encode_event(&kept(event.clone(), places()[1])).expect("it fits");
+            assert_eq!(decode_event(ID, &bytes).expect("sound").event, event);
+        }
     }
 
     #[test]
     fn a_flipped_bit_a_lost_byte_or_another_version_is_never_taken_for_an_entry() {
         let mut tried = 0;
         for place in places() {
-            let bytes = encode_event(&smallest(), &place).expect("it fits");
+            let bytes = encode_event(&kept(smallest(), place)).expect("it fits");
             for length in 0..bytes.len() {
                 assert!(decode_event(ID, &bytes[..length]).is_err());
             }
@@ -295,5 +407,17 @@ mod tests {
     fn the_head_of_a_file_comes_back_as_it_was() {
         let content = content(b"body");
         assert_eq!(decode_head(&encode_head(&content), content.body.clone()).expect("sound"), content);
+    }
+
+    #[test]
+    fn a_content_comes_back_as_it_was_and_what_is_cut_short_does_not() {
+        for body in [&b""[..], b"\0a body\xff"] {
+            let content = content(body);
+            let bytes = encode_content(&content);
+            assert_eq!(decode_content(bytes.clone()).expect("sound"), content);
+            for length in 0..bytes.len() - body.len() {
+                assert!(decode_content(bytes[..length].to_vec()).is_err(), "{length}");
+            }
+        }
     }
 }

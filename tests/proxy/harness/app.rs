@@ -41,6 +41,9 @@ impl Reply {
     }
 }
 
+/// Turns of everything else after which what was about to come has mostly come; a test that needs it all goes on asking.
+const TURNS: usize = 200;
+
 /// An app that records what comes, and does what the test says.
 pub(crate) struct App {
     address: String,
@@ -102,6 +105,16 @@ impl App {
     /// The next request.
     pub(crate) async fn hit(&mut self) -> Hit {
         soon("a request at the app", self.hits.recv()).await.unwrap()
+    }
+
+    /// The requests that are here by now, or come while everything else runs for a while.
+    pub(crate) async fn waiting(&mut self) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        for _ in 0..TURNS {
+            hits.extend(std::iter::from_fn(|| self.hits.try_recv().ok()));
+            tokio::task::yield_now().await;
+        }
+        hits
     }
 
     /// The next request, answered like this.

@@ -19,6 +19,9 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::{Answer, App, Event, SECRET, Sender, soon, until};
 
+/// Directories in the places of files that the store writes.
+const FOILS: [&str; 2] = ["probe", "mark.new"];
+
 /// A running daemon with routes, in a directory of its own.
 pub(crate) struct Front {
     pub(crate) daemon: Daemon,
@@ -127,6 +130,28 @@ impl Front {
         let mut sender = self.sender().await;
         sender.send(event.bytes()).await;
         sender
+    }
+
+    /// Makes the store fail and stay down: neither its mark nor a probe of the disk can be written.
+    pub(crate) async fn lose_store(&self) {
+        let store = self.daemon.ledger().store();
+        for name in FOILS {
+            std::fs::create_dir(store.dir().join(name)).unwrap();
+        }
+        // The mark is due only after a commit.
+        let confirm = onced::ledger::Ask::Confirm { token: None, confirmed_ttl: None, result: None };
+        let key = onced::claim::Key::new(&onced::claim::Namespace::parse("other").unwrap(), "k").unwrap();
+        self.daemon.ledger().ask(key, confirm).await.unwrap();
+        until("the loss of the store", || store.fault().is_some()).await;
+    }
+
+    /// Lets the store come back.
+    pub(crate) async fn regain_store(&self) {
+        let store = self.daemon.ledger().store();
+        for name in FOILS {
+            std::fs::remove_dir(store.dir().join(name)).unwrap();
+        }
+        until("the store is back", || store.fault().is_none()).await;
     }
 
     /// How often an answer about claims came to this, on the route of this name.

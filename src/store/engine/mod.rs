@@ -1,8 +1,11 @@
-//! sled, and nothing but sled: the only file that opens, reads and writes it.
+//! sled, and nothing but sled: the only place that opens, reads and writes it.
 //!
-//! One tree holds the records by [`Key::as_bytes`], another the event log by [`EventId::as_bytes`]. The sequence number of the last commit stands in the first under a
-//! name that no key can have. sled's log is one sequence over all trees: what is written first is recovered first, so a
-//! commit whose number is there is there whole. One thread writes; any thread may read.
+//! One tree holds the records by [`Key::as_bytes`], another the event log by [`EventId::as_bytes`]; what else there is to know
+//! of events lies in trees of its own ([`Tree`]). The sequence number of the last commit stands in the first under a name
+//! that no key can have. sled's log is one sequence over all trees: what is written first is recovered first, so a commit
+//! whose number is there is there whole. One thread writes; any thread may read.
+
+mod tree;
 
 use std::fs;
 use std::io;
@@ -11,6 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+pub(super) use tree::Tree;
 
 use super::durable::Sync;
 use super::fault::Fault;
@@ -21,8 +26,6 @@ use crate::event::EventId;
 
 /// No key begins with a zero: that byte is the length of its namespace.
 const SEQUENCE: &[u8] = b"\0sequence";
-/// The tree of the event log.
-const EVENTS: &[u8] = b"events";
 /// How long sled's threads may hold on to the file after the database that they served was closed.
 const UNLOCK_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -30,8 +33,19 @@ const UNLOCK_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Engine {
     db: sled::Db,
-    events: sled::Tree,
+    /// The event log.
+    events: Tree,
+    /// What is to be handed over, in the order of its time ([`super::events::schedule`]).
+    pub(super) schedule: Tree,
+    /// What apps have handled, in the order of its time ([`super::events::trim`]).
+    pub(super) finished: Tree,
+    /// What people have done to events ([`super::events::audit`]).
+    pub(super) audit: Tree,
+    /// Redrives that are not finished ([`super::events::redrive`]).
+    pub(super) redrives: Tree,
     sync: Sync,
+    #[cfg(test)]
+    writes_left: WritesLeft,
 }
 
 /// Why the database did not do what it was asked.
@@ -94,10 +108,29 @@ impl Engine {
             }
         };
         let sync = Sync::of(dir, real_sync).map_err(EngineError::Sync)?;
-        // Made by the first start that knows of it.
-        let events = panic::catch_unwind(AssertUnwindSafe(|| db.open_tree(EVENTS)));
-        let events = events.map_err(|panic| EngineError::Panicked(text_of(&*panic)))?.map_err(EngineError::Database)?;
-        Ok(Self { db, events, sync })
+        Self::of(db, sync)
+    }
+
+    fn of(db: sled::Db, sync: Sync) -> Result<Self, EngineError> {
+        let tree = |name| Tree::open(&db, name);
+        let (events, schedule, finished) = (tree(b"events")?, tree(b"schedule")?, tree(b"finished")?);
+        let (audit, redrives) = (tree(b"audit")?, tree(b"redrives")?);
+        #[cfg(test)]
+        let writes_left = events.writes_left.clone();
+        let engine = Self {
+            db,
+            events,
+            schedule,
+            finished,
+            audit,
+            redrives,
+            sync,
+            #[cfg(test)]
+            writes_left,
+        };
+        #[cfg(test)]
+        let engine = engine.counting();
+        Ok(engine)
     }
 
     /// Gives up a share of a database; the last one closes it. sled syncs its file then, where it has not noticed that it
@@ -115,6 +148,8 @@ impl Engine {
 
     /// Makes this the record of a key if it has none; `false` when it has. Synced by the next [`Engine::flush`].
     pub(super) fn create(&self, key: &Key, record: &Record) -> Result<bool, EngineError> {
+        #[cfg(test)]
+        self.writes_left.take()?;
         let swapped = self.db.compare_and_swap(key.as_bytes(), None::<&[u8]>, Some(record::encode(record)));
         let created = swapped.map_err(EngineError::Database)?.is_ok();
         if created {
@@ -125,6 +160,8 @@ impl Engine {
 
     /// Makes this the record of a key; synced by the next [`Engine::flush`].
     pub(super) fn write(&self, key: &Key, record: Option<&Record>) -> Result<(), EngineError> {
+        #[cfg(test)]
+        self.writes_left.take()?;
         let written = match record {
             Some(record) => self.db.insert(key.as_bytes(), record::encode(record)),
             None => self.db.remove(key.as_bytes()),
@@ -142,18 +179,16 @@ impl Engine {
 
     /// The entry of an event.
     pub(super) fn read_event(&self, id: EventId) -> Result<Option<Kept>, EngineError> {
-        let value = self.events.get(id.as_bytes()).map_err(EngineError::Database)?;
-        value.map(|value| record::decode_event(id, &value).map_err(EngineError::Damaged)).transpose()
+        let value = self.events.read(id.as_bytes())?;
+        value.map(|value| record::decode_event(id, value.as_ref()).map_err(EngineError::Damaged)).transpose()
     }
 
-    /// Makes this value the entry of an event; synced by the next [`Engine::flush`]. Settled like every write.
+    /// Makes this value the entry of an event; synced by the next [`Engine::flush`].
     pub(super) fn write_event(&self, id: EventId, value: Option<&[u8]>) -> Result<(), EngineError> {
-        let written = match value {
-            Some(value) => self.events.insert(id.as_bytes(), value),
+        match value {
+            Some(value) => self.events.write(id.as_bytes(), value),
             None => self.events.remove(id.as_bytes()),
-        };
-        written.map_err(EngineError::Database)?;
-        self.events.get(id.as_bytes()).map(drop).map_err(EngineError::Database)
+        }
     }
 
     /// The entries of the events after `after`, in the order of their ids; each with the damage that it has.
@@ -162,13 +197,13 @@ impl Engine {
         after: Option<EventId>,
     ) -> impl Iterator<Item = Result<(EventId, Result<Kept, DamagedRecord>), EngineError>> {
         let start = after.map_or_else(Vec::new, |id| [&id.as_bytes()[..], b"\0"].concat());
-        self.events.range(start..).filter_map(|item| {
+        self.events.scan(&start).filter_map(|item| {
             let (name, value) = match item {
                 Ok(pair) => pair,
-                Err(error) => return Some(Err(EngineError::Database(error))),
+                Err(error) => return Some(Err(error)),
             };
             let id = EventId::from_bytes(name.as_ref().try_into().ok()?);
-            Some(Ok((id, record::decode_event(id, &value))))
+            Some(Ok((id, record::decode_event(id, value.as_ref()))))
         })
     }
 
@@ -185,6 +220,8 @@ impl Engine {
 
     /// Numbers a commit: call it after the last write of the commit. Settled like every write.
     pub(super) fn write_sequence(&self, sequence: u64) -> Result<(), EngineError> {
+        #[cfg(test)]
+        self.writes_left.take()?;
         let written = self.db.insert(SEQUENCE, &sequence.to_be_bytes());
         written.map_err(EngineError::Database)?;
         self.sequence().map(drop)
@@ -192,6 +229,8 @@ impl Engine {
 
     /// Syncs all that was written before.
     pub(super) fn flush(&self) -> Result<(), EngineError> {
+        #[cfg(test)]
+        self.writes_left.take()?;
         self.db.flush().map_err(EngineError::Database)?;
         self.sync.after_flush().map_err(EngineError::Sync)
     }
@@ -264,8 +303,43 @@ impl Iterator for Scan {
     }
 }
 
+/// How many more writes succeed, for tests that let the disk fail in the middle of a commit.
+#[cfg(test)]
+#[derive(Debug, Clone)]
+pub(super) struct WritesLeft(Arc<std::sync::atomic::AtomicI64>);
+
+#[cfg(test)]
+impl Default for WritesLeft {
+    fn default() -> Self {
+        Self(Arc::new(i64::MAX.into()))
+    }
+}
+
+#[cfg(test)]
+impl WritesLeft {
+    fn take(&self) -> Result<(), EngineError> {
+        if self.0.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) > 0 {
+            return Ok(());
+        }
+        Err(EngineError::Database(sled::Error::Io(io::Error::other("no writes are left"))))
+    }
+}
+
 #[cfg(test)]
 impl Engine {
+    /// All trees count together.
+    fn counting(mut self) -> Self {
+        for tree in [&mut self.schedule, &mut self.finished, &mut self.audit, &mut self.redrives] {
+            tree.writes_left = self.writes_left.clone();
+        }
+        self
+    }
+
+    /// Lets every write fail after so many more.
+    pub(super) fn fail_after(&self, writes: i64) {
+        self.writes_left.0.store(writes, std::sync::atomic::Ordering::Relaxed);
+    }
+
     /// Makes the record of a key one that cannot be read.
     pub(super) fn spoil(&self, key: &Key) {
         self.db.insert(key.as_bytes(), b"spoilt".as_slice()).expect("it can be written");
@@ -273,7 +347,7 @@ impl Engine {
 
     /// Makes the entry of an event one that cannot be read.
     pub(super) fn spoil_event(&self, id: EventId) {
-        self.events.insert(id.as_bytes(), b"spoilt".as_slice()).expect("it can be written");
+        self.events.write(id.as_bytes(), b"spoilt").expect("it can be written");
     }
 }
 

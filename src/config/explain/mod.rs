@@ -1,19 +1,20 @@
 //! A config in words: what holds, and why. The lines of `onced check`.
 
+mod delivery;
+mod route;
+
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use crate::api::{ApiSettings, Scope};
 use crate::ledger::{NamespaceSettings, OnStoreFailure};
-use crate::provider::{Tolerance, Verifier};
-use crate::proxy::{HooksSettings, OnMissingId, RouteSettings};
-use crate::quantity::{format_bytes, format_duration};
+use crate::proxy::HooksSettings;
+use crate::quantity::format_duration;
 use crate::store::{StoreSettings, SyncMode};
 
 use super::Config;
-use super::cause::{Cause, NamespaceCauses, RouteCauses};
+use super::cause::NamespaceCauses;
 
-/// Listeners, store, namespaces, routes and the drain: each line begins with what it is about.
+/// Listeners, store, namespaces, routes, history and the drain: each line begins with what it is about.
 #[must_use]
 pub fn explain(config: &Config) -> Vec<String> {
     let mut lines = api(&config.api);
@@ -25,55 +26,15 @@ pub fn explain(config: &Config) -> Vec<String> {
         lines.push(namespace(name.as_str(), config.ledger.of(name.as_str()), causes));
     }
     lines.push(namespace("any other", config.ledger.defaults, &config.causes.defaults));
-    for settings in &config.routes {
-        lines.extend(route(settings, &config.causes.by_route[&settings.name]));
+    for (settings, lane) in config.routes.iter().zip(&config.lanes) {
+        let causes = &config.causes.by_route[&settings.name];
+        lines.extend(route::lines(settings, lane, causes));
+    }
+    if !config.routes.is_empty() {
+        lines.push(delivery::history(config.history, &config.causes.history));
     }
     lines.push(format!("shutdown: drain {}", format_duration(config.shutdown.drain)));
     lines
-}
-
-/// Where its events come from and go to, then its limits, each with its cause.
-fn route(route: &RouteSettings, causes: &RouteCauses) -> [String; 8] {
-    let name = &route.name;
-    let sender = match (&route.sender.verifier, &route.sender.provider) {
-        (Some(_), Some(provider)) => provider.to_string(),
-        (_, Some(provider)) => format!("{provider} unverified"),
-        (_, None) => "unverified".to_owned(),
-    };
-    let length = |key: &str, length: Duration, cause: &Cause| {
-        format!("route {name}: {key} {} ({cause})", format_duration(length))
-    };
-    [
-        format!("route {name}: {}, mode sync, {sender}, forward_to {}", route.path, route.forward_to.uri()),
-        format!("route {name}: event_id {}", event_id(route)),
-        format!("route {name}: tolerance {}", tolerance(route)),
-        length("processing_ttl", route.processing_ttl.as_duration(), &causes.processing_ttl),
-        length("confirmed_ttl", route.confirmed_ttl.as_duration(), &causes.confirmed_ttl),
-        length("answer_within", route.answer_within, &causes.answer_within),
-        format!("route {name}: max_body {} ({})", format_bytes(route.max_body_bytes), causes.max_body),
-        format!("route {name}: on_store_failure {} ({})", failure(route.on_store_failure), causes.on_store_failure),
-    ]
-}
-
-/// How old or how far ahead the sender's timestamp may be.
-fn tolerance(route: &RouteSettings) -> String {
-    match route.sender.verifier.as_ref().map(Verifier::tolerance) {
-        Some(Tolerance::Seconds(seconds)) => format_duration(Duration::from_secs(seconds)),
-        Some(Tolerance::Off) | None => "off; no timestamp is held against the clock".to_owned(),
-    }
-}
-
-/// Where its ids are, and what happens without one.
-fn event_id(route: &RouteSettings) -> String {
-    let without = match route.on_missing_id {
-        OnMissingId::Forward => "forwarded unguarded",
-        OnMissingId::Reject => "refused",
-        OnMissingId::Hash => "guarded by the hash of its body",
-    };
-    match &route.sender.event_id {
-        Some(source) => format!("{source}; an event without one is {without}"),
-        None => format!("none; each event is {without}"),
-    }
 }
 
 fn api(api: &ApiSettings) -> Vec<String> {

@@ -1,9 +1,11 @@
-//! Keeps strangers from filling the log: of what anybody on the network can cause, some lines a minute are enough.
+//! Keeps the log readable: of what anybody on the network can cause, or an app that is down, some lines a minute are
+//! enough. A leaf: what the lines are about is known to whoever writes them.
 //!
 //! Every route has its own count for each kind of line, so that neither hides another. What was left out is told with
 //! the next line; the metrics count all of it.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,28 +15,9 @@ use tokio::time::Instant;
 const LINES: u64 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// What a stranger, or an app that is down, can cause to be said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Topic {
-    /// A request that is not shown to be the sender's.
-    Refused,
-    /// A copy of one that is, long after.
-    Stale,
-    /// A body that could not be read.
-    Unread,
-    /// An event that found no place; on a route without verification it may be a stranger's.
-    Crowded,
-    /// A handshake that found no place, and that nobody has signed.
-    CrowdedHandshakes,
-    /// A hand-over without a whole answer.
-    Lost,
-    /// An event that the app has not handled.
-    Failed,
-}
-
-/// How much has been said of what.
-#[derive(Debug, Default)]
-pub(super) struct Quiet(Mutex<HashMap<(Box<str>, Topic), Window>>);
+/// How much has been said of what; `T` is what there is to say.
+#[derive(Debug)]
+pub struct Quiet<T>(Mutex<HashMap<(Box<str>, T), Window>>);
 
 #[derive(Debug)]
 struct Window {
@@ -43,10 +26,10 @@ struct Window {
     left_out: u64,
 }
 
-impl Quiet {
+impl<T: Copy + Eq + Hash> Quiet<T> {
     /// Whether a line may be written now, and if so, how many were left out before it. The number of routes bounds what
     /// is kept.
-    pub(super) fn permits(&self, route: &str, topic: Topic) -> Option<u64> {
+    pub fn permits(&self, route: &str, topic: T) -> Option<u64> {
         let now = Instant::now();
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner); // a count is never half done
         let fresh = || Window { end: now + WINDOW, said: 0, left_out: 0 };
@@ -63,9 +46,21 @@ impl Quiet {
     }
 }
 
+impl<T> Default for Quiet<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    enum Topic {
+        Refused,
+        Unread,
+    }
 
     #[tokio::test(start_paused = true)]
     async fn of_many_lines_some_are_written_and_the_rest_is_counted() {

@@ -1,8 +1,10 @@
-//! The three addresses of a route: the path that senders call, the URL that they know, and the app behind it.
+//! The two addresses that make up where an event goes: the path that its sender called, and the app behind it.
 
 use std::fmt;
 
 use http::Uri;
+
+use crate::server::Target;
 
 /// Why a text is no path of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +45,15 @@ impl RoutePath {
         }
         Ok(if is_prefix { Self::Prefix(path.into()) } else { Self::Exact(path.into()) })
     }
+
+    /// What of a request's path goes on to the app: what follows a prefix. `None` for a path that is another route's.
+    #[must_use]
+    pub fn suffix<'p>(&self, path: &'p str) -> Option<&'p str> {
+        match self {
+            Self::Exact(own) => (path == &**own).then_some(""),
+            Self::Prefix(prefix) => path.strip_prefix(&**prefix),
+        }
+    }
 }
 
 /// As it is written in the config.
@@ -52,36 +63,6 @@ impl fmt::Display for RoutePath {
             Self::Exact(path) => f.write_str(path),
             Self::Prefix(path) => write!(f, "{path}*"),
         }
-    }
-}
-
-/// Why a text is no public URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be an http or https URL without user, query and fragment, such as https://hooks.example.com")]
-pub struct PublicUrlError;
-
-/// The URL that providers know us by, without a closing `/`: path and query of a request are appended to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PublicUrl(Box<str>);
-
-impl PublicUrl {
-    /// Takes the URL as it was registered; no letter of it is changed, since signatures cover them.
-    ///
-    /// # Errors
-    /// When it is no absolute URL, or has parts that a path could not follow.
-    pub fn parse(text: &str) -> Result<Self, PublicUrlError> {
-        let uri: Uri = text.parse().map_err(|_| PublicUrlError)?;
-        let web = matches!(uri.scheme_str(), Some("http" | "https"));
-        if !web || !is_bare(text, &uri) {
-            return Err(PublicUrlError);
-        }
-        Ok(Self(text.trim_end_matches('/').into()))
-    }
-
-    /// The URL.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -125,10 +106,28 @@ impl ForwardTo {
         &self.0
     }
 
+    /// The app's name: its host, and its port where that is not the scheme's own.
+    #[must_use]
+    pub fn app(&self) -> String {
+        Target::from_uri(&self.0).map(|target| target.to_string()).unwrap_or_default()
+    }
+
     /// Whether the app is reached through TLS.
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.0.scheme_str() == Some("https")
+    }
+
+    /// The app's own path, what follows the route's prefix, and the query, byte by byte; `None` where they make no URI.
+    #[must_use]
+    pub fn extended(&self, suffix: &str, query: Option<&str>) -> Option<Uri> {
+        let (scheme, authority) = (self.0.scheme_str()?, self.0.authority()?);
+        let mut text = format!("{scheme}://{authority}{}{suffix}", self.path());
+        if let Some(query) = query {
+            text.push('?');
+            text.push_str(query);
+        }
+        text.parse().ok()
     }
 
     /// The path, at least `/`.
@@ -147,7 +146,7 @@ fn has_sound_port(uri: &Uri) -> bool {
 }
 
 /// No user, query or fragment. `Uri` drops a fragment without a word, hence the look at the text.
-fn is_bare(text: &str, uri: &Uri) -> bool {
+pub(crate) fn is_bare(text: &str, uri: &Uri) -> bool {
     let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
     !has_user && uri.query().is_none() && !text.contains('#')
 }
@@ -182,6 +181,19 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_prefix_goes_on_to_the_app() {
+        for (route, path, suffix) in [
+            ("/hooks/a", "/hooks/a", Some("")),
+            ("/hooks/a", "/hooks/a/b", None),
+            ("/hooks/*", "/hooks/a%2Fb//c", Some("a%2Fb//c")),
+            ("/hooks/*", "/hooks/", Some("")),
+            ("/hooks/*", "/hooks", None),
+        ] {
+            assert_eq!(RoutePath::parse(route).expect("a path").suffix(path), suffix, "{route} {path}");
+        }
+    }
+
+    #[test]
     fn an_app_is_an_http_or_https_url_and_nothing_more() {
         for (text, error) in [
             ("http://127.0.0.1:3000/webhooks/stripe", None),
@@ -206,19 +218,5 @@ mod tests {
             assert_eq!(ForwardTo::parse(text).err(), error, "{text:?}");
         }
         assert_eq!(ForwardTo::parse("http://a").expect("an app").path(), "/");
-    }
-
-    #[test]
-    fn the_public_url_keeps_its_letters() {
-        for (text, expected) in [
-            ("https://hooks.example.com", Some("https://hooks.example.com")),
-            ("https://Hooks.example.com/in/", Some("https://Hooks.example.com/in")),
-            ("hooks.example.com", None),
-            ("https://hooks.example.com/?a", None),
-            ("https://hooks.example.com/#a", None),
-        ] {
-            let url = PublicUrl::parse(text).ok();
-            assert_eq!(url.as_ref().map(PublicUrl::as_str), expected, "{text:?}");
-        }
     }
 }

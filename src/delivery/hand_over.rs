@@ -1,0 +1,217 @@
+//! One attempt at an event: counted on disk, sent once, judged, and written down.
+//!
+//! The attempt is counted and synced before the app sees a byte. If the process dies in between, the next start hands the
+//! event over again, under the next number, and what became of this one is written down as unknown. What the app said is
+//! written down as soon as it has said it; while the store is down that is tried again and again, and holds up a place, but
+//! no slot: the app is free for the next event.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Request, Uri};
+
+use super::bodies::Bodies;
+use super::breaker::BreakerSettings;
+use super::breakers::Pass;
+use super::in_flight::Flight;
+use super::retry_after::retry_after;
+use super::settings::LaneSettings;
+use super::slots::Slot;
+use super::works::Works;
+use crate::app::{self, EventMarks, Marks, Outcome};
+use crate::event::{Attempt, AttemptOutcome, Content, Event, EventId, How, MAX_EXCERPT_BYTES, Next};
+use crate::store::{BeginAsk, Begun, Fault, Finish};
+
+/// How long whatever the store could not do is left alone before it is tried again. The store sees for itself whether its
+/// disk is back.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What a hand-over needs.
+pub(super) struct HandOver<'w> {
+    pub(super) works: &'w Works,
+    pub(super) settings: &'w LaneSettings,
+    pub(super) bodies: Bodies,
+    pub(super) pass: Pass,
+    pub(super) slot: Slot,
+}
+
+/// What a hand-over came to.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// The event was handed over.
+    Attempted(Attempt),
+    /// There is no such event, or it is no longer where it was found.
+    Gone,
+    /// The app has handled it.
+    Duplicate,
+    /// Its sender's own attempt at it is under way.
+    InProgress,
+}
+
+/// What the app made of it.
+struct Verdict {
+    outcome: AttemptOutcome,
+    status: Option<u16>,
+    excerpt: Box<[u8]>,
+    retry_after: Option<Duration>,
+}
+
+impl HandOver<'_> {
+    /// Hands the event over that nobody else is at.
+    ///
+    /// # Errors
+    /// The fault of the store, where the attempt could not be counted: then the app has seen nothing.
+    pub(super) async fn run(self, flight: &Flight, how: How) -> Result<Done, Fault> {
+        let Self { works, settings, bodies, pass, slot } = self;
+        let (store, clock) = (works.store(), works.clock());
+        let (id, at) = (flight.id(), clock.now());
+        let (route, app) = (settings.route.clone(), settings.forward_to.app().into());
+        let ask = BeginAsk { id, how, route, app, confirmed_ttl: settings.confirmed_ttl, at };
+        let event = match store.begin(ask).await? {
+            Begun::Go(event) => event,
+            Begun::Gone => return Ok(Done::Gone),
+            Begun::Duplicate => return Ok(Done::Duplicate),
+            Begun::InProgress => return Ok(Done::InProgress),
+        };
+        let room = bodies.room(event.body_bytes).await;
+        let verdict = match content(works, &event).await {
+            Some(content) => works.send(settings, &event, content).await,
+            None => Verdict::without_status(AttemptOutcome::NeverReached),
+        };
+        // The app is free for the next event.
+        drop((room, slot));
+        let Verdict { outcome, status, excerpt, retry_after } = verdict;
+        let now = clock.now();
+        let took_ms = u32::try_from(now.since(at).as_millis()).unwrap_or(u32::MAX);
+        let attempt = Attempt { number: event.delivery.attempts, at, took_ms, outcome, status };
+        pass.note(&attempt, BreakerSettings::of(settings));
+        let next = settings.policy.next(&event, &attempt, retry_after, now, jitter());
+        works.note(settings, &event, &attempt, next);
+        let finish = Finish { id, attempt: attempt.clone(), excerpt, next, keep: settings.keep_delivered };
+        works.finish(finish).await;
+        Ok(Done::Attempted(attempt))
+    }
+}
+
+/// What was sent. What cannot be read is told of: the event is as one whose app is not reached, until it is given up on.
+async fn content(works: &Works, event: &Event) -> Option<Content> {
+    match works.store().event_content(event.id).await {
+        Ok(Some((_, content))) => Some(content),
+        Ok(None) => None,
+        Err(fault) => {
+            tracing::error!(route = %event.route, event = %event.id, %fault, "what was sent cannot be read");
+            None
+        }
+    }
+}
+
+impl Works {
+    /// Hands what was sent over to the app, and waits for its status for as long as it may take.
+    async fn send(&self, settings: &LaneSettings, event: &Event, content: Content) -> Verdict {
+        let Some(request) = self.request(settings, event, content) else {
+            tracing::error!(route = %event.route, event = %event.id, "the route's path does not lead to this event any more");
+            return Verdict::without_status(AttemptOutcome::NeverReached);
+        };
+        tokio::select! {
+            outcome = self.apps.send_for_status(&settings.route, request, settings.max_duration) => self.judge(outcome),
+            () = self.cut.cancelled() => Verdict::without_status(AttemptOutcome::Unknown),
+        }
+    }
+
+    fn judge(&self, outcome: Outcome) -> Verdict {
+        match outcome {
+            Outcome::Answered(answer) => {
+                let status = answer.status();
+                let said = &answer.body()[..answer.body().len().min(MAX_EXCERPT_BYTES)];
+                Verdict {
+                    outcome: if status.is_success() { AttemptOutcome::Delivered } else { AttemptOutcome::Answered },
+                    status: Some(status.as_u16()),
+                    excerpt: said.into(),
+                    retry_after: retry_after(answer.headers(), self.clock().wall_now()),
+                }
+            }
+            Outcome::NeverReached => Verdict::without_status(AttemptOutcome::NeverReached),
+            Outcome::TimedOut => Verdict::without_status(AttemptOutcome::TimedOut),
+            Outcome::Lost => Verdict::without_status(AttemptOutcome::Lost),
+        }
+    }
+
+    /// The request for the app, if the event can still be addressed.
+    fn request(&self, settings: &LaneSettings, event: &Event, content: Content) -> Option<Request<Bytes>> {
+        let Content { target, sender_id, headers, body } = content;
+        let target: Uri = target.parse().ok()?;
+        let uri = settings.forward_to.extended(settings.path.suffix(target.path())?, target.query())?;
+        let mut head = head();
+        for line in headers {
+            // They have come over HTTP, so that there is none that could not go.
+            let (name, value) = (HeaderName::from_bytes(&line.name), HeaderValue::from_bytes(&line.value));
+            if let (Ok(name), Ok(value)) = (name, value) {
+                head.headers.append(name, value);
+            }
+        }
+        let marks = Marks {
+            delivery: event.id,
+            received_at: self.clock().wall(event.received_at),
+            verified_by: settings.provider.as_deref(),
+            event: Some(EventMarks {
+                sender_id: sender_id.as_deref(),
+                sequence: Some(event.sequence),
+                attempt: event.delivery.attempts,
+                key: event.key.as_ref(),
+                degraded: None,
+            }),
+        };
+        let signing = settings.signing_key.as_ref().map(|key| (key, self.clock().wall_now()));
+        Some(app::request(head, body, uri, &marks, signing))
+    }
+
+    /// Writes down how an attempt went, sooner or later.
+    async fn finish(&self, finish: Finish) {
+        loop {
+            let fault = match self.store().finish(finish.clone()).await {
+                Ok(()) => return,
+                Err(fault) => fault,
+            };
+            let event: EventId = finish.id;
+            if fault == Fault::Closed || self.cut.is_cancelled() {
+                tracing::warn!(%event, %fault, "what became of an attempt is not written down; it will count as unknown");
+                return;
+            }
+            tokio::select! {
+                () = self.clock().sleep_until(self.clock().now().after(PAUSE)) => {}
+                () = self.cut.cancelled() => {}
+            }
+        }
+    }
+
+    fn note(&self, settings: &LaneSettings, event: &Event, attempt: &Attempt, next: Next) {
+        let (route, id) = (&settings.route, event.id);
+        if attempt.outcome != AttemptOutcome::Delivered {
+            let status = attempt.status.and_then(|status| http::StatusCode::from_u16(status).ok());
+            self.apps.note_failed(route, id, attempt.number, status);
+        }
+        if let Next::Dead(cause) = next {
+            self.note_buried(route, id, cause);
+        }
+    }
+}
+
+impl Verdict {
+    fn without_status(outcome: AttemptOutcome) -> Self {
+        Self { outcome, status: None, excerpt: Box::default(), retry_after: None }
+    }
+}
+
+/// That of a request with nothing in it.
+fn head() -> Parts {
+    let mut request = Request::new(());
+    *request.method_mut() = Method::POST;
+    request.into_parts().0
+}
+
+/// A random number from 0 to 1, good enough to spread retries.
+fn jitter() -> f64 {
+    let [first, second, ..] = crate::ledger::fresh_bits();
+    f64::from(u16::from_be_bytes([first, second])) / f64::from(u16::MAX)
+}

@@ -1,0 +1,81 @@
+//! What is done now and then: the history trimmed to what is set, what cannot be delivered any more given up on, and the
+//! age of what waits told.
+//!
+//! Nothing here is in a hurry, and nothing of it is ever as much work as the queue is long.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use super::lane::LaneDoor;
+use super::works::ALL;
+use super::{Delivery, HistorySettings};
+use crate::event::{DueLane, State};
+use crate::metrics::ByRouteAlone;
+use crate::store::Fault;
+
+/// How often it is looked after.
+const PERIOD: Duration = Duration::from_secs(10);
+/// Events of one lane, new ones and others each, that are looked at in one round while their app is down.
+const LOOKED_AT: usize = 100;
+
+impl Delivery {
+    /// Looks after all of it, for ever.
+    pub async fn keep_house(&self) -> Infallible {
+        loop {
+            if let Err(fault) = self.trim().await {
+                self.works.note_fault(ALL, fault, "the history is not trimmed");
+            }
+            let doors: Vec<_> = self.lanes().values().map(Arc::clone).collect();
+            for door in doors {
+                self.look_after(&door).await;
+            }
+            self.works.clock().sleep_until(self.works.clock().now().after(PERIOD)).await;
+        }
+    }
+
+    async fn trim(&self) -> Result<(), Fault> {
+        let HistorySettings { keep, max_bytes } = *self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.works.store().trim(keep, max_bytes).await? > 0 {}
+        Ok(())
+    }
+
+    async fn look_after(&self, door: &LaneDoor) {
+        let settings = Arc::clone(&door.settings.borrow());
+        let route = &settings.route;
+        if self.works.breakers.of(&settings.forward_to.app()).is_open() {
+            for lane in [DueLane::Fresh, DueLane::Retry] {
+                if let Err(fault) = self.bury(door, lane).await {
+                    self.works.note_fault(route, fault, "what is too old cannot be given up on");
+                }
+            }
+        }
+        match self.works.store().oldest(route).await {
+            Ok(oldest) => {
+                let age = oldest.map_or(0, |at| self.works.clock().now().since(at).as_secs());
+                let labels = ByRouteAlone { route: route.to_string() };
+                let gauge = self.works.metrics.queue_oldest_seconds.get_or_create(&labels);
+                gauge.set(i64::try_from(age).unwrap_or(i64::MAX));
+            }
+            Err(fault) => self.works.note_fault(route, fault, "the age of what waits is not known"),
+        }
+    }
+
+    /// Gives up on events whose time is over while nobody hands them over: some of those that have waited longest.
+    async fn bury(&self, door: &LaneDoor, lane: DueLane) -> Result<(), Fault> {
+        let (settings, store) = (Arc::clone(&door.settings.borrow()), self.works.store());
+        let (now, mut taken) = (self.works.clock().now(), HashSet::new());
+        self.works.in_flight.add_to(&mut taken);
+        for (id, _) in store.due(&settings.route, lane, now, &taken, LOOKED_AT).await?.due {
+            let Some(_flight) = self.works.in_flight.enter(id) else { continue };
+            let Some(event) = store.event(id).await? else { continue };
+            if let (State::Queued(due), Some(cause)) = (event.state, settings.policy.given_up(&event, now))
+                && store.bury(id, due, cause).await?
+            {
+                self.works.note_buried(&settings.route, id, cause);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Reading events back, with what was sent.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::Store;
+use super::super::content_file;
+use super::super::fault::Fault;
+use super::super::kept::{ContentFile, Kept, Place};
+use super::super::record::{DamagedRecord, decode_content};
+use super::super::shared::Shared;
+use crate::chain::Chain;
+use crate::event::{Content, Event, EventId};
+
+/// Reads a content, or a part of it, from its file.
+type ReadFile = fn(&Path, &ContentFile) -> Result<Content, DamagedRecord>;
+
+/// Contents move while the content log is tidied up: a few tries find one that has.
+const TRIES: usize = 4;
+
+impl Store {
+    /// Reads an event; while the store is down, as far as the failed database still says.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn event(&self, id: EventId) -> Result<Option<Event>, Fault> {
+        Ok(self.read_kept(id).await?.map(|kept| kept.event))
+    }
+
+    /// Reads an event with what was sent.
+    ///
+    /// # Errors
+    /// The fault of the store; [`Fault::Damaged`] where the content is not what was written.
+    pub async fn event_content(&self, id: EventId) -> Result<Option<(Event, Content)>, Fault> {
+        let kept = self.read_kept(id).await?;
+        self.read_content(id, kept, content_file::read).await
+    }
+
+    /// Reads what was sent of an event whose entry is known to be synced: one whose hand-over has begun.
+    ///
+    /// # Errors
+    /// The fault of the store; [`Fault::Damaged`] where the content is not what was written.
+    pub async fn content(&self, id: EventId) -> Result<Option<Content>, Fault> {
+        let kept = self.look_up(id).await?;
+        Ok(self.read_content(id, kept, content_file::read).await?.map(|(_, content)| content))
+    }
+
+    /// Reads an event with what was sent but for the body: that of a large one is not read, and not looked at.
+    ///
+    /// # Errors
+    /// The fault of the store; [`Fault::Damaged`] where what is read is not what was written.
+    pub async fn event_head(&self, id: EventId) -> Result<Option<(Event, Content)>, Fault> {
+        let kept = self.read_kept(id).await?;
+        self.read_content(id, kept, content_file::read_head).await
+    }
+
+    async fn read_content(
+        &self,
+        id: EventId,
+        mut kept: Option<Kept>,
+        from: ReadFile,
+    ) -> Result<Option<(Event, Content)>, Fault> {
+        for _ in 0..TRIES {
+            let Some(Kept { event, place, .. }) = kept else {
+                return Ok(None);
+            };
+            let room = Arc::clone(&self.room);
+            let read = move || match place {
+                Place::Log(span) => room.segments().read(id, span).and_then(decode_content),
+                Place::File(file) => from(room.store(), &file),
+            };
+            match tokio::task::spawn_blocking(read).await.map_err(|_| Fault::Closed)? {
+                Ok(content) => return Ok(Some((event, content))),
+                // Gone between the two reads, its entry with it, or moved; or its file alone.
+                Err(DamagedRecord::File(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    kept = self.look_up(id).await?;
+                    if kept.as_ref().is_some_and(|kept| kept.place == place) {
+                        tracing::error!(event = %id, "what was sent of an event is missing");
+                        return Err(Fault::Damaged);
+                    }
+                }
+                Err(DamagedRecord::File(error)) => return Err(Fault::of_io(&error)),
+                Err(error) => {
+                    tracing::error!(event = %id, error = %Chain(&error), "what was sent of an event is damaged");
+                    return Err(Fault::Damaged);
+                }
+            }
+        }
+        Err(Fault::Damaged)
+    }
+
+    /// Reads an entry; what it says is synced when this returns, unless the store is down.
+    async fn read_kept(&self, id: EventId) -> Result<Option<Kept>, Fault> {
+        let kept = self.look_up(id).await?;
+        self.barrier().await?;
+        Ok(kept)
+    }
+
+    /// Reads an entry as it is just now.
+    async fn look_up(&self, id: EventId) -> Result<Option<Kept>, Fault> {
+        let read = move |shared: &Shared| match shared.borrow(|engine| engine.read_event(id)) {
+            Some(kept) => kept.map_err(|error| error.fault()),
+            None => Err(shared.not_lent()),
+        };
+        self.walk(read).await
+    }
+}

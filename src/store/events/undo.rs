@@ -1,0 +1,47 @@
+//! Events that were never acknowledged: what a crash, or a group that failed, has left of them.
+//!
+//! The id of a queued event begins with its number, so those above the last number that was acknowledged are one range. They
+//! go before any number above it is given again.
+
+use super::super::counts::Counted;
+use super::super::engine::{Engine, EngineError};
+use super::desk;
+use crate::chain::Chain;
+use crate::claim::Record;
+use crate::event::EventId;
+
+/// Removes the queued events whose numbers are above this one, each after the claim that points to it; says how many there
+/// were. Synced by the next flush.
+pub(in crate::store) fn remove_above(engine: &Engine, acknowledged: u64) -> Result<usize, EngineError> {
+    // Above the last id of that number: no random part is larger than all ones, and one that is just that is the last.
+    let after = EventId::queued(acknowledged, [0xff; 8]);
+    let (mut removed, mut found) = (0, Vec::new());
+    for item in engine.scan_events(Some(after)) {
+        let (id, kept) = item?;
+        let Some(sequence) = id.queued_sequence() else { break };
+        match kept {
+            // What was not given its id by its number is none of these.
+            Ok(kept) if kept.event.sequence == sequence => found.push(kept),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::error!(event = %id, error = %Chain(&error), "an event that was never acknowledged cannot be read");
+            }
+        }
+    }
+    for kept in found {
+        if let Some(key) = &kept.event.key {
+            let points_to_it = |record: &Record| match record {
+                Record::Done(done) => done.event == Some(kept.event.id.into()),
+                Record::Held(_) | Record::Free(_) => false,
+            };
+            match engine.read(key) {
+                Ok(Some(record)) if points_to_it(&record) => engine.write(key, None)?,
+                Ok(_) | Err(EngineError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        desk::remove(engine, kept.event.id, &Counted::of(&kept))?;
+        removed += 1;
+    }
+    Ok(removed)
+}

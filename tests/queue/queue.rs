@@ -1,0 +1,78 @@
+//! What the tests of queue routes look at and step, beside the harness of the proxy.
+
+use std::time::Duration;
+
+use onced::clock::ManualTime;
+use onced::event::{Event as Entry, EventId, State, StateName};
+use onced::store::EventSelection;
+
+use crate::harness::{App, Front, route, soon};
+
+/// The wall clock of tests that step time.
+pub(crate) const START_MS: u64 = 1_800_000_000_000;
+
+/// A queue route of this provider; `more` is further lines, those of `[route.delivery]` last.
+pub(crate) fn queue(provider: &str, app: &App, more: &str) -> String {
+    route(provider, app, &format!("mode = \"queue\"\n{more}"))
+}
+
+/// A daemon with one GitHub queue route, and its clock.
+pub(crate) async fn github(app: &App, more: &str) -> (Front, ManualTime) {
+    let time = ManualTime::new(START_MS);
+    (Front::on_clock(&queue("github", app, more), &time).await, time)
+}
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// All events that are kept, those of the queue in the order of their arrival.
+pub(crate) async fn entries(front: &Front) -> Vec<Entry> {
+    let selection = EventSelection { limit: 1_000, ..EventSelection::default() };
+    front.daemon.ledger().store().events(selection).await.unwrap().events
+}
+
+/// The one event that is kept.
+pub(crate) async fn entry(front: &Front) -> Entry {
+    let mut entries = entries(front).await;
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    entries.remove(0)
+}
+
+/// Waits until the one event that is kept is as it should be.
+pub(crate) async fn until_entry(front: &Front, what: &str, holds: impl Fn(&Entry) -> bool) -> Entry {
+    until_entries(front, what, |entries| matches!(entries, [entry] if holds(entry))).await.remove(0)
+}
+
+/// Waits until the events are as they should be.
+pub(crate) async fn until_entries(front: &Front, what: &str, holds: impl Fn(&[Entry]) -> bool) -> Vec<Entry> {
+    soon(what, async {
+        loop {
+            let entries = entries(front).await;
+            if holds(&entries) {
+                return entries;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+}
+
+/// Waits until the one event waits after so many attempts; says until when, in milliseconds from now.
+pub(crate) async fn until_waits(front: &Front, attempts: u32) -> u64 {
+    let what = format!("waiting after attempt {attempts}");
+    let entry = until_entry(front, &what, |entry| {
+        matches!(entry.state, State::Queued(_)) && entry.delivery.attempts == attempts
+    })
+    .await;
+    let due = entry.state.due().unwrap().at;
+    due.as_millis() - front.daemon.ledger().clock().now().as_millis()
+}
+
+/// Waits until the one event is in this state.
+pub(crate) async fn until_state(front: &Front, state: StateName) -> Entry {
+    until_entry(front, state.as_str(), |entry| entry.state.name() == state).await
+}
+
+/// What an app is told of an event.
+pub(crate) fn id_of(delivery: &str) -> EventId {
+    EventId::parse(delivery).unwrap()
+}

@@ -90,12 +90,14 @@ fn empty(queue: &Queue, address: &Address, events: usize) -> Result<(), Box<dyn 
     let series = queue.drain(&app)?;
     let (events, tenth) = (events as u64, (events / WINDOWS) as u64);
     let (first, last) = (rate(&series, 0, tenth), rate(&series, events - tenth, events));
+    let of_it = first.zip(last).map(|(first, last)| format!("{:.2}", last / first));
+    let told = |rate: Option<f64>| rate.map_or_else(|| "?".to_owned(), grouped);
     println!(
-        "drained at {}/s; the first tenth at {}/s, the last at {}/s: {:.2} of it, aim {AIM}; {}; {}",
-        grouped(rate(&series, 0, events)),
-        grouped(first),
-        grouped(last),
-        last / first,
+        "drained at {}/s; the first tenth at {}/s, the last at {}/s: {} of it, aim {AIM}; {}; {}",
+        told(rate(&series, 0, events)),
+        told(first),
+        told(last),
+        of_it.unwrap_or_else(|| "?".to_owned()),
         watch.end(),
         memory(queue)?
     );

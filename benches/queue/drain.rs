@@ -1,6 +1,6 @@
 //! How fast a fast app gets what was accepted while it was away.
 
-use std::{error::Error, path::Path};
+use std::{error::Error, path::Path, time::Duration};
 
 use crate::{
     measure::{
@@ -38,7 +38,8 @@ pub(crate) fn measure(place: &Path, events: usize, runs: usize) -> Result<(), Bo
             queue.accept(SENDERS.min(events), Until::Rounds(events))?;
             let app = App::appear(&address)?;
             let series = queue.drain(&app)?;
-            rates[place_of].push(rate(&series, 0, events as u64));
+            let rate = rate(&series, 0, events as u64);
+            rates[place_of].push(rate.ok_or("too few events were drained to say how fast")?);
             most[place_of] = most[place_of].max(peak_bytes(queue.server.pid())?);
         }
     }
@@ -48,15 +49,9 @@ pub(crate) fn measure(place: &Path, events: usize, runs: usize) -> Result<(), Bo
     Ok(())
 }
 
-/// Events a second between two counts, as far as they were seen.
-pub(crate) fn rate(series: &[(std::time::Duration, u64)], from: u64, to: u64) -> f64 {
-    let first = series.iter().find(|(_, count)| *count >= from);
-    let last = series.iter().find(|(_, count)| *count >= to);
-    match (first, last) {
-        (Some((begun, before)), Some((ended, after))) if ended > begun => {
-            (after - before) as f64 / (*ended - *begun).as_secs_f64()
-        }
-        // Too few to be seen apart.
-        _ => f64::NAN,
-    }
+/// Events a second between two counts; none where they are too close together to be seen apart.
+pub(crate) fn rate(series: &[(Duration, u64)], from: u64, to: u64) -> Option<f64> {
+    let at = |wanted: u64| series.iter().find(|(_, count)| *count >= wanted);
+    let ((begun, before), (ended, after)) = (at(from)?, at(to)?);
+    (ended > begun).then(|| (after - before) as f64 / (*ended - *begun).as_secs_f64())
 }

@@ -12,6 +12,7 @@ use tokio::net::TcpSocket;
 
 use super::event::Print;
 use super::place::PATIENCE;
+use crate::harness::eventually;
 
 /// One hand-over, whole.
 #[derive(Debug, Clone)]
@@ -122,8 +123,14 @@ impl App {
     }
 
     pub(crate) fn appear(&self) {
-        // The address is reused: no other socket listens there.
-        let listener = TcpListener::bind(self.address).unwrap();
+        // The address is reused: no other socket listens there, but for the one of the life before, of which any process that
+        // is being started somewhere has a copy until it runs its own program.
+        let mut listener = None;
+        eventually(PATIENCE, "the address is free", || {
+            listener = TcpListener::bind(self.address).ok();
+            listener.is_some()
+        });
+        let listener = listener.unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let (shared, told) = (Arc::clone(&self.shared), Arc::clone(&over));
         let accepting = thread::spawn(move || accept(&listener, &shared, &told));

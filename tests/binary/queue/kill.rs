@@ -128,7 +128,7 @@ fn whatever_was_acknowledged_reaches_the_app_or_is_a_dead_letter_over_a_hundred_
         let (app, over, seed) = (&app, &over, random.u64(..));
         let deaths = scope.spawn(move || die_and_come_back(app, seed, over));
         // However it ends, the app's thread is told.
-        let _told = Told(over);
+        let told = Told(over);
         for round in 0..ROUNDS {
             let (sent, unanswered) = load_and_kill(house.start(), round, std::mem::take(&mut open), &mut random);
             app.settle();
@@ -139,7 +139,7 @@ fn whatever_was_acknowledged_reaches_the_app_or_is_a_dead_letter_over_a_hundred_
             // Half of them are sent again, as their senders would; the others never.
             open = unanswered.into_iter().filter(|_| random.bool()).collect();
         }
-        drop(_told);
+        drop(told);
         (begun.elapsed(), deaths.join().unwrap())
     });
     let daemon = house.start();

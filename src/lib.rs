@@ -43,7 +43,7 @@
 //! | `cli` | claim, clock, config, daemon, provider, server, store |
 //! | `daemon` | api, app, claim, clock, config, delivery, ledger, proxy, server, store, sweep |
 //! | `config` | api, app, claim, delivery, event, ledger, provider, proxy, server, store |
-//! | `api` | claim, clock, event, ledger, server, store |
+//! | `api` | claim, clock, delivery, event, ledger, server, store |
 //! | `proxy` | app, claim, clock, event, ledger, provider, server, store |
 //! | `delivery` | app, claim, clock, event, ledger, store |
 //! | `app` | claim, event, server |

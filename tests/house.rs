@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// For every room: the rooms that it may use. Leaves may be used by all and are not listed.
 const MAY_USE: [(&str, &[&str]); 19] = [
-    ("api", &["claim", "clock", "event", "ledger", "server", "store"]),
+    ("api", &["claim", "clock", "delivery", "event", "ledger", "server", "store"]),
     ("app", &["claim", "event", "server"]),
     ("chain", &[]),
     ("claim", &[]),

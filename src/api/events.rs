@@ -1,4 +1,4 @@
-//! Events that are kept: reading them back, one or many, and discarding one.
+//! One event that is kept: reading it back, and discarding it.
 //!
 //! They hold what customers have sent, so all of it needs the scope `operate`. A caller that is confined to namespaces
 //! sees the events of those alone; of another it is told what it is told of one that does not exist, before anything of its
@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
@@ -15,49 +13,31 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Api;
 use super::access::Caller;
-use super::answer::{self, condition, rfc3339};
-use super::event_wire::{DeliveryBody, DiscardBody, EventBody, EventListBody, EventRow, HeaderBody};
+use super::answer::{self, condition};
+use super::event_rows::{attempt, header, row};
+use super::event_wire::{DiscardBody, EventBody};
 use super::problem::Problem;
-use super::query::{DEFAULT_LIMIT, decoded, fields, limit};
-use crate::clock::Clock;
-use crate::event::{Cause, Event, EventId, HeaderLine, StateName};
+use crate::event::{Event, EventId};
 use crate::server::{Response, ResponseBody};
-use crate::store::{Discarded, EventSelection};
+use crate::store::Discarded;
 
 /// Bodies that are read back at once; each lies in memory as a whole until its reader has taken it, and may be as large as
 /// a route lets it be. Whoever comes then waits. Two, so that one who reads slowly does not keep all others out.
 pub(super) const BODIES_AT_ONCE: usize = 2;
 
-/// Reads a page of dead letters.
-pub(super) async fn dead_letters(
-    api: &Arc<Api>,
-    caller: &Caller<'_>,
-    query: Option<&str>,
-) -> Result<Response, Problem> {
-    caller.needs_operate()?;
-    let mut selection = selection(query.unwrap_or_default())?;
-    selection.namespaces = caller.namespaces().map(<[_]>::to_vec);
-    let (store, clock) = (api.ledger.store(), api.ledger.clock());
-    let page = store.events(selection).await?;
-    let body = EventListBody {
-        items: page.events.iter().map(|event| row(event, clock)).collect(),
-        // It may be the id of an event that the caller does not see: it says nothing about it.
-        next: page.next.map(|id| id.to_string()),
-        condition: condition(store.fault()),
-    };
-    Ok(answer::respond(StatusCode::OK, &body))
-}
-
 /// Reads one event, but for its body.
 pub(super) async fn read(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<Response, Problem> {
-    let id = visible(api, caller, id).await?;
+    let id = visible(api, caller, id).await?.id;
     let (event, content) = api.ledger.store().event_head(id).await?.ok_or(Problem::NoEvent)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let clock = api.ledger.clock();
     let body = EventBody {
-        row: row(&event, api.ledger.clock()),
+        row: row(&event, api.has_route(&event.route), clock),
         target: content.target.into(),
         sender_id: content.sender_id.as_deref().map(text),
         headers: content.headers.iter().map(header).collect(),
+        body: format!("/v1/events/{id}/body"),
+        attempts: event.delivery.log.iter().map(|one| attempt(one, clock)).collect(),
         condition: condition(api.ledger.store().fault()),
     };
     Ok(answer::respond(StatusCode::OK, &body))
@@ -65,7 +45,7 @@ pub(super) async fn read(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Resul
 
 /// Reads the body of an event, byte for byte.
 pub(super) async fn body(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<Response, Problem> {
-    let id = visible(api, caller, id).await?;
+    let id = visible(api, caller, id).await?.id;
     let store = api.ledger.store();
     let read = async || Ok(store.event_content(id).await?.ok_or(Problem::NoEvent)?.1.body);
     let bytes = placed(&api.body_places, read).await?;
@@ -113,72 +93,16 @@ pub(super) async fn discard(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Re
     Ok(answer::respond(StatusCode::OK, &DiscardBody { outcome: "discarded", existed }))
 }
 
-/// The id of an event that is there and that the caller may see.
-async fn visible(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<EventId, Problem> {
+/// An event that is there and that the caller may see.
+pub(super) async fn visible(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<Event, Problem> {
     caller.needs_operate()?;
     let id = EventId::parse(id).ok_or(Problem::NoEvent)?;
     let event = api.ledger.store().event(id).await?;
-    event.filter(|event| sees(caller, event)).map(|_| id).ok_or(Problem::NoEvent)
+    event.filter(|event| sees(caller, event)).ok_or(Problem::NoEvent)
 }
 
 fn sees(caller: &Caller<'_>, event: &Event) -> bool {
     caller.needs_namespace(event.namespace.as_str()).is_ok()
-}
-
-fn selection(query: &str) -> Result<EventSelection, Problem> {
-    let mut selection =
-        EventSelection { state: Some(StateName::Dead), limit: DEFAULT_LIMIT, ..EventSelection::default() };
-    for (name, value) in fields(query)? {
-        match name {
-            "route" => selection.route = Some(decoded("route", value)?.into()),
-            "after" => {
-                let after = EventId::parse(value);
-                selection.after =
-                    Some(after.ok_or_else(|| Problem::field("after", "must be the next of an earlier page"))?);
-            }
-            "limit" => selection.limit = limit(value)?,
-            other => return Err(Problem::field(other.to_owned(), "is not known here")),
-        }
-    }
-    Ok(selection)
-}
-
-fn row(event: &Event, clock: &Clock) -> EventRow {
-    EventRow {
-        id: event.id.to_string(),
-        namespace: event.namespace.to_string(),
-        key: event.key.as_ref().map(|key| key.id().to_owned()),
-        route: event.route.to_string(),
-        state: event.state.name().as_str(),
-        received_at: rfc3339(clock, event.received_at),
-        sequence: event.sequence,
-        body_bytes: event.body_bytes,
-        deliveries: vec![delivery(event, clock)],
-    }
-}
-
-fn delivery(event: &Event, clock: &Clock) -> DeliveryBody {
-    let (delivery, time) = (&event.delivery, |at| rfc3339(clock, at));
-    DeliveryBody {
-        app: delivery.app.to_string(),
-        state: event.state.name().as_str(),
-        attempts: delivery.attempts,
-        first_attempt_at: delivery.first_at.map(time),
-        last_attempt_at: delivery.last_at.map(time),
-        next_attempt_at: event.state.due().map(|due| time(due.at)),
-        last_status: delivery.last_status,
-        cause: delivery.cause.map(Cause::as_str),
-        excerpt: String::from_utf8_lossy(&delivery.excerpt).into_owned(),
-    }
-}
-
-fn header(line: &HeaderLine) -> HeaderBody {
-    let value = std::str::from_utf8(&line.value).ok().map(ToOwned::to_owned);
-    HeaderBody {
-        name: String::from_utf8_lossy(&line.name).into_owned(),
-        value_base64: value.is_none().then(|| BASE64_STANDARD.encode(&line.value)),
-        value,
-    }
 }
 
 #[cfg(test)]

@@ -7,14 +7,21 @@
 
 mod access;
 mod answer;
+mod audit;
 mod claims;
+mod event_list;
+mod event_rows;
 mod event_wire;
 mod events;
+mod filter;
 mod openapi;
 mod parse;
 mod problem;
 mod query;
+mod redrive;
 mod reload;
+mod replay;
+mod resource;
 mod settings;
 mod unique_json;
 mod verbs;
@@ -30,16 +37,20 @@ use tokio_util::sync::CancellationToken;
 pub use reload::{ReloadCall, ReloadDoor, ReloadOutcome, ReloadRefused, Reloaded};
 pub use settings::{ApiSettings, BearerToken, BearerTokenError, MIN_BEARER_BYTES, Scope, TokenSettings};
 
+use crate::delivery::Delivery;
 use crate::ledger::Ledger;
 use crate::metrics::{self, Metrics};
 use crate::server::{Peer, Request, Response, ResponseBody};
+use access::Caller;
 use problem::Problem;
-use wire::{ReadyBody, VerbName};
+use resource::Resource;
+use wire::ReadyBody;
 
 /// The control API of one daemon.
 #[derive(Debug)]
 pub struct Api {
     ledger: Arc<Ledger>,
+    delivery: Arc<Delivery>,
     metrics: Arc<Metrics>,
     /// Put in their place as a whole at a reload; a request keeps those that it began with.
     settings: RwLock<Arc<ApiSettings>>,
@@ -50,76 +61,12 @@ pub struct Api {
     stopping: CancellationToken,
 }
 
-/// What a path stands for.
-enum Resource<'a> {
-    Verb(VerbName),
-    Batch,
-    /// The namespace and the key as they stand in the path, percent-encoded.
-    Claim(&'a str, &'a str),
-    Claims,
-    /// The id as it stands in the path.
-    Event(&'a str),
-    EventBody(&'a str),
-    DeadLetters,
-    Reload,
-    Live,
-    Ready,
-    Metrics,
-    OpenApi,
-}
-
-impl<'a> Resource<'a> {
-    fn of(path: &'a str) -> Option<Self> {
-        Some(match path {
-            "/v1/claim" => Self::Verb(VerbName::Claim),
-            "/v1/confirm" => Self::Verb(VerbName::Confirm),
-            "/v1/release" => Self::Verb(VerbName::Release),
-            "/v1/extend" => Self::Verb(VerbName::Extend),
-            "/v1/batch" => Self::Batch,
-            "/v1/claims" => Self::Claims,
-            "/v1/dead-letters" => Self::DeadLetters,
-            "/v1/reload" => Self::Reload,
-            "/healthz" => Self::Live,
-            "/readyz" => Self::Ready,
-            "/metrics" => Self::Metrics,
-            "/openapi.json" => Self::OpenApi,
-            other => return Self::of_one(other),
-        })
-    }
-
-    /// The paths that name one thing of many.
-    fn of_one(path: &'a str) -> Option<Self> {
-        if let Some(event) = path.strip_prefix("/v1/events/") {
-            return match event.split_once('/') {
-                None => Some(Self::Event(event)),
-                Some((id, "body")) => Some(Self::EventBody(id)),
-                Some(_) => None,
-            };
-        }
-        let (namespace, key) = path.strip_prefix("/v1/claims/")?.split_once('/')?;
-        (!key.contains('/')).then_some(Self::Claim(namespace, key))
-    }
-
-    fn allow(&self) -> &'static str {
-        match self {
-            Self::Verb(_) | Self::Batch | Self::Reload => "POST",
-            Self::Claim(..) | Self::Event(_) => "GET, DELETE",
-            Self::Claims
-            | Self::EventBody(_)
-            | Self::DeadLetters
-            | Self::Live
-            | Self::Ready
-            | Self::Metrics
-            | Self::OpenApi => "GET",
-        }
-    }
-}
-
 impl Api {
-    /// The API over a ledger.
+    /// The API over a ledger, and over what delivers events.
     #[must_use]
     pub fn new(
         ledger: Arc<Ledger>,
+        delivery: Arc<Delivery>,
         metrics: Arc<Metrics>,
         settings: ApiSettings,
         reloads: ReloadDoor,
@@ -127,12 +74,17 @@ impl Api {
     ) -> Self {
         let (settings, body_places) =
             (RwLock::new(Arc::new(settings)), Arc::new(Semaphore::new(events::BODIES_AT_ONCE)));
-        Self { ledger, metrics, settings, reloads, body_places, stopping }
+        Self { ledger, delivery, metrics, settings, reloads, body_places, stopping }
     }
 
     /// Lets other callers in from now on. Where it listens does not change.
     pub fn replace_settings(&self, settings: ApiSettings) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// Whether a route of this name is configured now.
+    fn has_route(&self, name: &str) -> bool {
+        self.delivery.has_route(name)
     }
 
     fn settings(&self) -> Arc<ApiSettings> {
@@ -164,19 +116,33 @@ impl Api {
             return Ok(self.metrics());
         }
         let caller = access::caller(&settings, request.peer, headers)?;
+        self.answer(&caller, resource, request).await
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        caller: &Caller<'_>,
+        resource: Resource<'_>,
+        request: Request,
+    ) -> Result<Response, Problem> {
+        let query = request.head.uri.query();
         match resource {
-            Resource::Verb(verb) => verbs::one(&self, &caller, verb, request).await,
-            Resource::Batch => verbs::batch(&self, &caller, request).await,
+            Resource::Verb(verb) => verbs::one(self, caller, verb, request).await,
+            Resource::Batch => verbs::batch(self, caller, request).await,
             Resource::Claim(namespace, key) if request.head.method == Method::DELETE => {
-                claims::forget(&self, &caller, namespace, key).await
+                claims::forget(self, caller, namespace, key).await
             }
-            Resource::Claim(namespace, key) => claims::read(&self, &caller, namespace, key).await,
-            Resource::Claims => claims::list(&self, &caller, request.head.uri.query()).await,
-            Resource::DeadLetters => events::dead_letters(&self, &caller, request.head.uri.query()).await,
-            Resource::Event(id) if request.head.method == Method::DELETE => events::discard(&self, &caller, id).await,
-            Resource::Event(id) => events::read(&self, &caller, id).await,
-            Resource::EventBody(id) => events::body(&self, &caller, id).await,
-            Resource::Reload => reload::reload(&self, &caller).await,
+            Resource::Claim(namespace, key) => claims::read(self, caller, namespace, key).await,
+            Resource::Claims => claims::list(self, caller, query).await,
+            Resource::Events => event_list::events(self, caller, query).await,
+            Resource::DeadLetters => event_list::dead_letters(self, caller, query).await,
+            Resource::Event(id) if request.head.method == Method::DELETE => events::discard(self, caller, id).await,
+            Resource::Event(id) => events::read(self, caller, id).await,
+            Resource::EventBody(id) => events::body(self, caller, id).await,
+            Resource::Replay(id) => replay::replay(self, caller, id, request).await,
+            Resource::Redrive => redrive::redrive(self, caller, request).await,
+            Resource::Audit => audit::audit(self, caller, query).await,
+            Resource::Reload => reload::reload(self, caller).await,
             Resource::OpenApi => Ok(openapi::response()),
             Resource::Live | Resource::Ready | Resource::Metrics => Err(Problem::Internal),
         }

@@ -8,7 +8,9 @@ use http::StatusCode;
 use utoipa::OpenApi;
 
 use super::answer;
-use super::event_wire::{DiscardBody, EventBody, EventListBody};
+use super::event_wire::{
+    AuditBody, DiscardBody, EventBody, EventListBody, RedriveBody, RedriveRequest, ReplayRequest, ReplaysBody,
+};
 use super::problem::ProblemBody;
 use super::reload::ReloadedBody;
 use super::wire::{
@@ -29,10 +31,14 @@ use crate::server::Response;
         read,
         forget,
         list,
-        dead_letters,
+        events,
         event,
         event_body,
+        replay,
         discard,
+        dead_letters,
+        redrive,
+        audit,
         reload,
         healthz,
         readyz,
@@ -126,10 +132,29 @@ fn forget() {}
     ))]
 fn list() {}
 
-/// Read dead letters: events given up on, whose senders do not promise to send them again.
+/// Read events, in whatever state.
+#[utoipa::path(get, path = "/v1/events",
+    params(
+        ("route" = Option<String>, Query),
+        ("state" = Option<String>, Query, description = "queued, delivering, delivered, dead, parked or passed"),
+        ("cause" = Option<String>, Query, description = "rejected, attempts_exhausted, too_old or unreachable"),
+        ("before" = Option<String>, Query, description = "given up on before then, or else received: RFC 3339, in UTC"),
+        ("after" = Option<String>, Query, description = "the next of an earlier page"),
+        ("limit" = Option<u32>, Query, description = "100 by default", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "a page; it may hold fewer events than asked for and not be the last", body = EventListBody),
+        (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
+    ))]
+fn events() {}
+
+/// Read dead letters: events given up on.
 #[utoipa::path(get, path = "/v1/dead-letters",
     params(
         ("route" = Option<String>, Query),
+        ("cause" = Option<String>, Query, description = "rejected, attempts_exhausted, too_old or unreachable"),
+        ("before" = Option<String>, Query, description = "given up on before then: RFC 3339, in UTC"),
         ("after" = Option<String>, Query, description = "the next of an earlier page"),
         ("limit" = Option<u32>, Query, description = "100 by default", minimum = 1, maximum = 1000),
     ),
@@ -160,11 +185,44 @@ fn event() {}
     ))]
 fn event_body() {}
 
+/// Hand an event over again, through the guard or past it.
+#[utoipa::path(post, path = "/v1/events/{id}/replay", request_body = ReplayRequest,
+    params(("id" = String, Path, description = "32 hexadecimal digits")),
+    responses(
+        (status = 200, description = "what came of it", body = ReplaysBody),
+        (status = 409, description = "the route of the event is not configured", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = "4XX", description = "no such event, or a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
+    ))]
+fn replay() {}
+
+/// Queue dead letters anew: those that match, or all. It goes on when the answer is given.
+#[utoipa::path(post, path = "/v1/dead-letters/redrive", request_body = RedriveRequest, responses(
+    (status = 200, description = "how far it has come", body = RedriveBody),
+    (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+    (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
+))]
+fn redrive() {}
+
+/// Read who replayed, redrove and discarded what, the newest first.
+#[utoipa::path(get, path = "/v1/audit",
+    params(
+        ("after" = Option<String>, Query, description = "the next of an earlier page"),
+        ("limit" = Option<u32>, Query, description = "100 by default", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "a page", body = AuditBody),
+        (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
+    ))]
+fn audit() {}
+
 /// Discard an event, for good.
 #[utoipa::path(delete, path = "/v1/events/{id}",
     params(("id" = String, Path, description = "32 hexadecimal digits")),
     responses(
         (status = 200, description = "discarded, also when there was none", body = DiscardBody),
+        (status = 409, description = "it is being handed over", content_type = "application/problem+json", body = ProblemBody<'static>),
         (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
         (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
     ))]

@@ -33,6 +33,8 @@ pub(super) enum Problem {
     NoEvent,
     /// The event is being handed over.
     Delivering,
+    /// The route of the event is not configured.
+    NoRoute,
     /// The path takes other methods.
     Method { allow: &'static str },
     /// The body is not JSON, or not one request.
@@ -97,7 +99,7 @@ impl Problem {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound | Self::Absent | Self::NoEvent => StatusCode::NOT_FOUND,
-            Self::Delivering => StatusCode::CONFLICT,
+            Self::Delivering | Self::NoRoute => StatusCode::CONFLICT,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Json { .. } | Self::Field { .. } => StatusCode::BAD_REQUEST,
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -115,6 +117,7 @@ impl Problem {
             Self::NotFound => "not_found",
             Self::Absent | Self::NoEvent => "absent",
             Self::Delivering => "in_progress",
+            Self::NoRoute => "route_not_configured",
             Self::Method { .. } => "method_not_allowed",
             Self::Json { .. } => "invalid_json",
             Self::Field { .. } => "invalid_field",
@@ -135,6 +138,7 @@ impl Problem {
             Self::Absent => "nothing is remembered of this key".into(),
             Self::NoEvent => "no event of this id is kept".into(),
             Self::Delivering => "the event is being handed over; try again when that has ended".into(),
+            Self::NoRoute => "the route of the event is not configured, so nobody knows its app".into(),
             Self::Method { allow } => format!("this path takes {allow}").into(),
             Self::Json { detail } | Self::Body { detail, .. } => detail.as_str().into(),
             Self::Field { field, detail } => format!("{field} {detail}").into(),

@@ -18,7 +18,7 @@ use crate::server::{BodyLimits, Request, Response, ResponseBody};
 use crate::store::{Answer, Fault, Reply};
 
 /// The largest body of one command: a key, a result and the rest, every byte of them escaped, are below 20 KiB.
-const MAX_BODY_BYTES: u64 = 32 << 10;
+pub(super) const MAX_BODY_BYTES: u64 = 32 << 10;
 /// The largest body of a batch: a thousand commands of ordinary size many times over.
 const MAX_BATCH_BYTES: u64 = 4 << 20;
 /// Commands in a batch.
@@ -63,7 +63,8 @@ async fn claim_waiting(api: &Api, key: Key, claim: AskClaim, wait: Duration) -> 
     }
 }
 
-fn limits(max_bytes: u64) -> BodyLimits {
+/// For a body of at most so many bytes.
+pub(super) fn limits(max_bytes: u64) -> BodyLimits {
     BodyLimits { whole: BODY_TIME, ..BodyLimits::up_to(max_bytes) }
 }
 

@@ -50,7 +50,7 @@ pub(super) struct FilterArgs {
     /// Those given up on for one cause only
     #[arg(long, value_parser = ["rejected", "attempts_exhausted", "too_old", "unreachable"])]
     pub(super) cause: Option<String>,
-    /// Those received before then only, as in 2027-01-15T08:00:00Z
+    /// Those given up on before then only, or else received, as in 2027-01-15T08:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(super) before: Option<String>,
 }

@@ -175,9 +175,10 @@ mod tests {
             ("webhook-signature", true),
             ("Content-Type", true),
         ];
-        let headers: Vec<_> = names.map(|(name, _)| json!({ "name": name, "value": "v" })).into();
-        let odd = json!([{ "name": "X-Odd", "value_base64": "Y2Fm6Q==" }, { "name": "X-Odd", "value": "2" }]);
-        let event = json!({ "headers": [headers, odd.as_array().expect("a list").clone()].concat() });
+        let mut headers: Vec<_> = names.map(|(name, _)| json!({ "name": name, "value": "v" })).into();
+        headers.push(json!({ "name": "X-Odd", "value_base64": "Y2Fm6Q==" }));
+        headers.push(json!({ "name": "X-Odd", "value": "2" }));
+        let event = json!({ "headers": headers });
         let kept = super::headers(&event);
         for (name, is_kept) in names {
             assert_eq!(kept.contains_key(name), is_kept, "{name}");

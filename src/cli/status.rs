@@ -14,14 +14,17 @@ pub(super) struct StatusArgs {
 }
 
 /// What is shown of the metrics, and how it is called.
-const SHOWN: [(&str, &str); 8] = [
+const SHOWN: [(&str, &str); 11] = [
     ("onced_build_info", "version"),
     ("onced_store_records", "records, as the last sweep counted them"),
     ("onced_store_disk_bytes", "on disk"),
     ("onced_store_free_bytes", "free beside the store"),
     ("onced_degraded_total", "degraded answers"),
     ("onced_late_confirms_total", "late confirms"),
+    ("onced_queue_events", "events"),
+    ("onced_breaker_open", "breaker, 1 is open"),
     ("onced_dead_letters", "dead letters"),
+    ("onced_event_bytes", "taken by events"),
     ("onced_events_not_kept_total", "events that could not be kept"),
 ];
 

@@ -56,6 +56,15 @@ impl Clock {
         SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or(0))
     }
 
+    /// The point on the timeline that has this wall time, as far as the wall clock can be believed now.
+    #[must_use]
+    pub fn point(&self, wall: SystemTime) -> Timestamp {
+        let wall_ms = wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+        let wall_ms = i64::try_from(wall_ms).unwrap_or(i64::MAX);
+        let millis = wall_ms.saturating_sub(self.wall_offset_ms.load(Ordering::Relaxed));
+        Timestamp::from_millis(u64::try_from(millis).unwrap_or(0))
+    }
+
     /// The wall clock itself, for signatures that carry a time.
     #[must_use]
     pub fn wall_now(&self) -> SystemTime {
@@ -115,6 +124,7 @@ mod tests {
             assert_eq!(clock.notice_step(), Some(step));
             assert_eq!(clock.notice_step(), None);
             assert_eq!(clock.wall(point), clock.wall_now());
+            assert_eq!(clock.point(clock.wall_now()), point);
         }
         time.advance(Duration::from_secs(60));
         assert_eq!(clock.now().since(point), Duration::from_secs(60));

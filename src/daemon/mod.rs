@@ -100,9 +100,6 @@ impl Daemon {
         let ledger = Arc::new(Ledger::new(store, namespaces(&config), Arc::clone(&metrics)));
         let (shutdown, stopping) = (Shutdown::new(), CancellationToken::new());
         let reloads = ReloadDoor::default();
-        let (of_ledger, of_metrics) = (Arc::clone(&ledger), Arc::clone(&metrics));
-        let api = Api::new(of_ledger, of_metrics, config.api.clone(), reloads.clone(), stopping.clone());
-        let api = Arc::new(api);
         let apps = Apps::new(Arc::clone(&metrics));
         let (of_ledger, of_metrics) = (Arc::clone(&ledger), Arc::clone(&metrics));
         let proxy = Proxy::new(of_ledger, of_metrics, apps.clone(), &config.hooks, config.routes.clone());
@@ -110,6 +107,9 @@ impl Daemon {
         proxy.prepare().await;
         let (of_ledger, of_metrics, lanes) = (Arc::clone(&ledger), Arc::clone(&metrics), config.lanes.clone());
         let delivery = Arc::new(Delivery::new(of_ledger, of_metrics, apps, lanes, config.history));
+        let (of_ledger, of_metrics, delivered) = (Arc::clone(&ledger), Arc::clone(&metrics), Arc::clone(&delivery));
+        let callers = config.api.clone();
+        let api = Arc::new(Api::new(of_ledger, delivered, of_metrics, callers, reloads.clone(), stopping.clone()));
         let mut workers = Workers::default();
         orphans::settle(&ledger, &config.routes).await;
         let shared = Shared::new(&config);

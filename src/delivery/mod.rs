@@ -33,6 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+pub use redrive::Redriven;
 pub use replay::Replayed;
 pub use settings::{HistorySettings, LaneSettings, Rate, RateError};
 
@@ -40,6 +41,7 @@ use crate::app::Apps;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use lane::{Lane, LaneDoor};
+use redrive::Redrives;
 use works::Works;
 
 /// The delivery of one daemon.
@@ -50,8 +52,7 @@ pub struct Delivery {
     lanes: Mutex<HashMap<Box<str>, Arc<LaneDoor>>>,
     /// Rung when there is a lane that does not work yet.
     changed: Notify,
-    /// Rung when there is a redrive.
-    redrives: Notify,
+    redrives: Redrives,
     history: Mutex<HistorySettings>,
 }
 
@@ -69,7 +70,7 @@ impl Delivery {
             works: Arc::new(Works::new(ledger, apps, metrics)),
             lanes: Mutex::default(),
             changed: Notify::new(),
-            redrives: Notify::new(),
+            redrives: Redrives::default(),
             history: Mutex::new(history),
         };
         delivery.replace(lanes, history);
@@ -140,6 +141,12 @@ impl Delivery {
     /// Waits for apps no longer: what they are at counts as unknown from now on, and is written down as that.
     pub fn cut(&self) {
         self.works.cut.cancel();
+    }
+
+    /// Whether a route of this name is configured now; the events of others are parked.
+    #[must_use]
+    pub fn has_route(&self, name: &str) -> bool {
+        self.lanes().contains_key(name)
     }
 
     fn lane(&self, route: &str) -> Option<Arc<LaneDoor>> {

@@ -1,24 +1,60 @@
 //! Works off redrives: many dead letters queued anew by one command, a step at a time, on disk after each. One that the
 //! process before has left unfinished goes on at the start.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
 use super::Delivery;
 use super::works::ALL;
-use crate::store::{Actor, Fault, Filter, RedriveId};
+use crate::store::{Actor, Fault, Filter, Progress, RedriveId};
 
 /// How long the store is left alone when it could not be asked.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Redrives of which it is remembered how far they came: many more than people wait for at once.
+const REMEMBERED: usize = 64;
+
+/// The redrives of one daemon.
+#[derive(Debug)]
+pub(super) struct Redrives {
+    /// Rung when there is one more.
+    rung: Notify,
+    /// How far the latest came, in this run.
+    steps: watch::Sender<BTreeMap<RedriveId, Progress>>,
+}
+
+impl Default for Redrives {
+    fn default() -> Self {
+        Self { rung: Notify::new(), steps: watch::Sender::new(BTreeMap::new()) }
+    }
+}
+
+/// A redrive that was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redriven {
+    /// Which.
+    pub id: RedriveId,
+    /// How far it has come.
+    pub progress: Progress,
+}
+
 impl Delivery {
-    /// Begins a redrive and sees to its end. When this returns it is on disk.
+    /// Begins a redrive and waits for its end, up to so long; it goes on after that, and after a crash.
     ///
     /// # Errors
-    /// The fault of the store.
-    pub async fn redrive(&self, filter: Filter, actor: Actor) -> Result<RedriveId, Fault> {
+    /// The fault of the store, where it could not begin.
+    pub async fn redrive(&self, filter: Filter, actor: Actor, patience: Duration) -> Result<Redriven, Fault> {
+        let mut steps = self.redrives.steps.subscribe();
         let id = self.works.store().start_redrive(filter, actor).await?;
-        self.redrives.notify_one();
-        Ok(id)
+        self.redrives.rung.notify_one();
+        let is_done = |steps: &BTreeMap<_, Progress>| steps.get(&id).is_some_and(|progress| progress.is_done);
+        // Done or not: what is known then is the answer.
+        let _is_over = timeout(patience, steps.wait_for(is_done)).await.is_ok();
+        let progress = steps.borrow().get(&id).copied().unwrap_or(Progress { requeued: 0, is_done: false });
+        Ok(Redriven { id, progress })
     }
 
     /// Works off what there is, now and whenever there is more.
@@ -29,13 +65,14 @@ impl Delivery {
                 self.works.pause(PAUSE).await;
                 continue;
             }
-            self.redrives.notified().await;
+            self.redrives.rung.notified().await;
         }
     }
 
     async fn take_all_steps(&self) -> Result<(), Fault> {
         for id in self.works.store().unfinished_redrives().await? {
             while let Some(progress) = self.works.store().redrive_step(id).await? {
+                self.redrives.note(id, progress);
                 if progress.is_done {
                     tracing::info!(redrive = id.number(), requeued = progress.requeued, "a redrive is done");
                     break;
@@ -43,5 +80,16 @@ impl Delivery {
             }
         }
         Ok(())
+    }
+}
+
+impl Redrives {
+    fn note(&self, id: RedriveId, progress: Progress) {
+        self.steps.send_modify(|steps| {
+            steps.insert(id, progress);
+            while steps.len() > REMEMBERED {
+                steps.pop_first();
+            }
+        });
     }
 }

@@ -180,7 +180,8 @@ pub(crate) async fn until(mut so: impl FnMut() -> bool) {
     in_time(yielding).await;
 }
 
-async fn in_time<T>(future: impl Future<Output = T>) -> T {
+/// Waits for something that must come.
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
 }
 

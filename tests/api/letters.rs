@@ -10,14 +10,27 @@ use super::operations::{described, document, misfit};
 
 const AUDITOR: &str = "auditor-0123456789-0123456789";
 
-fn id(number: u8) -> EventId {
+/// Of an event that was not queued.
+pub(crate) fn id(number: u8) -> EventId {
     let mut bytes = [number; 16];
-    bytes[0] = 0;
-    EventId::without_key(bytes)
+    bytes[0] = 0x80;
+    EventId::from_bytes(bytes)
 }
 
 /// Keeps an event as the proxy would: on this route, with a body of so many bytes.
 async fn keep(home: &Home, number: u8, route: &str, status: Option<u16>, body_bytes: usize) {
+    let line = |name: &[u8], value: &[u8]| HeaderLine { name: name.into(), value: value.into() };
+    let content = Content {
+        target: "/hooks?a=%20".into(),
+        sender_id: Some((*b"e").into()),
+        headers: vec![line(b"X-ODD-case", b"caf\xe9"), line(b"Accept", b"*/*")],
+        body: vec![number; body_bytes].into(),
+    };
+    keep_content(home, number, route, status, content).await;
+}
+
+/// The same, with everything that was sent.
+pub(crate) async fn keep_content(home: &Home, number: u8, route: &str, status: Option<u16>, content: Content) {
     let namespace = Namespace::of_route(route).unwrap();
     let failure = Failure {
         id: id(number),
@@ -25,22 +38,15 @@ async fn keep(home: &Home, number: u8, route: &str, status: Option<u16>, body_by
         key: status.and_then(|_| Key::new(&namespace, &format!("e-{number}")).ok()),
         namespace,
         received_at: Timestamp::from_millis(START_MS + 1),
-        body_bytes: body_bytes as u64,
+        body_bytes: content.body.len() as u64,
         app: "127.0.0.1:3000".into(),
         attempt: 3,
         at: Timestamp::from_millis(START_MS + 250),
-        took_ms: 200,
-        outcome: if status.is_some() { AttemptOutcome::Answered } else { AttemptOutcome::NeverReached },
+        took_ms: 50,
+        outcome: if status.is_some() { AttemptOutcome::Answered } else { AttemptOutcome::TimedOut },
         status,
         cause: if status.is_some() { Cause::Rejected } else { Cause::Unreachable },
         excerpt: (*b"no\xff\x1b[31m tables").into(),
-    };
-    let line = |name: &[u8], value: &[u8]| HeaderLine { name: name.into(), value: value.into() };
-    let content = Content {
-        target: "/hooks?a=%20".into(),
-        sender_id: Some((*b"e").into()),
-        headers: vec![line(b"X-ODD-case", b"caf\xe9"), line(b"Accept", b"*/*")],
-        body: vec![number; body_bytes].into(),
     };
     home.daemon.ledger().store().keep_event(failure, async || content).await.unwrap();
 }
@@ -98,6 +104,14 @@ async fn an_event_is_read_back_as_it_was_kept_and_is_gone_when_it_is_discarded()
             "target": "/hooks?a=%20",
             "sender_id": "e",
             "headers": [{ "name": "X-ODD-case", "value_base64": "Y2Fm6Q==" }, { "name": "Accept", "value": "*/*" }],
+            "body": format!("{path}/body"),
+            "attempts": [{
+                "number": 3,
+                "at": rfc3339(START_MS + 200),
+                "took_ms": 50,
+                "outcome": if number == 1 { "answered" } else { "timed_out" },
+                "status": if number == 1 { json!(500) } else { Value::Null },
+            }],
             "degraded": false,
         });
         expected.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -155,13 +169,22 @@ async fn what_names_no_event_or_no_page_is_refused() {
         (path("route=a&route=b"), 400, "invalid_field"),
         (path("colour=a"), 400, "invalid_field"),
         (path("route=%ff"), 400, "invalid_field"),
+        (path("cause=bored"), 400, "invalid_field"),
+        (path("before=yesterday"), 400, "invalid_field"),
+        (path("before=2027-01-15T08:00:00%2B01:00"), 400, "invalid_field"),
+        (path("state=dead"), 400, "invalid_field"),
+        ("/v1/events?state=lost".to_owned(), 400, "invalid_field"),
+        ("/v1/events?colour=a".to_owned(), 400, "invalid_field"),
+        ("/v1/audit?after=x".to_owned(), 400, "invalid_field"),
+        ("/v1/audit?limit=0".to_owned(), 400, "invalid_field"),
+        ("/v1/audit?route=a".to_owned(), 400, "invalid_field"),
         ("/v1/events/x".to_owned(), 404, "absent"),
         ("/v1/events/".to_owned(), 404, "absent"),
         (format!("/v1/events/{}", "A".repeat(32)), 404, "absent"),
         (format!("/v1/events/{}/head", "0".repeat(32)), 404, "not_found"),
         (format!("/v1/events/{}/body/more", "0".repeat(32)), 404, "not_found"),
         ("/v1/events/..%2f..%2fmark/body".to_owned(), 404, "absent"),
-        ("/v1/events".to_owned(), 404, "not_found"),
+        ("/v1/dead-letters/more".to_owned(), 404, "not_found"),
     ];
     for (path, status, code) in rows {
         let answer = home.ask(&bare("GET", &path)).await;
@@ -186,14 +209,28 @@ async fn only_whoever_may_operate_sees_events_and_of_its_own_namespaces_alone() 
     keep(&home, 2, "mine", Some(500), 10).await;
     let (theirs, mine) = (format!("/v1/events/{}", id(1)), format!("/v1/events/{}", id(2)));
     let bodies = [format!("{theirs}/body"), format!("{mine}/body")];
-    let requests = [("GET", "/v1/dead-letters"), ("GET", &mine), ("GET", &bodies[1]), ("DELETE", &mine)];
+    let replays = [format!("{theirs}/replay"), format!("{mine}/replay")];
+    let requests = [
+        ("GET", "/v1/dead-letters"),
+        ("GET", "/v1/events"),
+        ("GET", "/v1/audit"),
+        ("GET", &mine),
+        ("GET", &bodies[1]),
+        ("POST", &replays[1]),
+        ("POST", "/v1/dead-letters/redrive"),
+        ("DELETE", &mine),
+    ];
     for (method, path) in requests {
         let answer = home.ask(&bare(method, path)).await;
         assert_eq!((answer.status, answer.problem().as_str()), (403, "forbidden"), "{method} {path}");
     }
     let bearer = format!("Authorization: Bearer {AUDITOR}");
     let ask = async |method: &str, path: &str| home.ask(&with_headers(method, path, &[&bearer], "")).await;
-    assert_eq!(ids(&ask("GET", "/v1/dead-letters").await.json()), [id(2).to_string()]);
+    for list in ["/v1/dead-letters", "/v1/events", "/v1/events?state=dead"] {
+        assert_eq!(ids(&ask("GET", list).await.json()), [id(2).to_string()], "{list}");
+    }
+    let headers = [&*bearer, "Content-Type: application/json"];
+    assert_eq!(home.ask(&with_headers("POST", &replays[0], &headers, "{}")).await.problem(), "absent");
     for path in [&theirs, &bodies[0]] {
         assert_eq!(ask("GET", path).await.problem(), "absent", "{path}");
     }

@@ -4,13 +4,19 @@
 
 mod access;
 mod answers;
+mod apps;
+mod audit;
 mod bad_input;
 mod bad_requests;
 mod batches;
 mod command_line;
+mod events;
 mod harness;
 mod letters;
 mod lifecycle;
 mod operations;
+mod queue;
 mod reading;
+mod replay;
+mod replay_to;
 mod waits;

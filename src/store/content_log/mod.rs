@@ -116,14 +116,9 @@ impl ContentLog {
                 Tail { segment: self.segments.begin(), end: 0 }
             }
         };
-        let part = match self.group.pop() {
-            Some(part) if part.segment == tail.segment => part,
-            other => {
-                self.group.extend(other);
-                Part { segment: tail.segment, bytes: std::mem::take(&mut self.spare) }
-            }
-        };
-        self.group.push(part);
+        if self.group.last().is_none_or(|part| part.segment != tail.segment) {
+            self.group.push(Part { segment: tail.segment, bytes: std::mem::take(&mut self.spare) });
+        }
         if let Some(part) = self.group.last_mut() {
             frame::append(&mut part.bytes, id, content);
         }

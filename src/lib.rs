@@ -2,8 +2,9 @@
 //!
 //! # What it guarantees
 //!
-//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx. Where a failed
-//!    event will not come again, it is kept as a dead letter, synced, before the failure is answered.
+//! 1. No event is acknowledged before it is safe: a sender gets 2xx only when the app has answered 2xx, or, on a queue
+//!    route, when the event is stored and synced. Where a failed event will not come again, it is kept as a dead letter,
+//!    synced, before the failure is answered.
 //! 2. A handled event is not handed over again inside its window, and its sender still gets 2xx.
 //! 3. A duplicate of an unfinished attempt never gets 2xx until that attempt is known to have succeeded.
 //! 4. Bytes out equal bytes in; input that fails verification changes no state.
@@ -18,8 +19,8 @@
 //!
 //! It does not promise exactly-once effects: a crash between the app's success and the confirm leads to a second
 //! hand-over, which can be recognised by its event id and its attempt number. Nor can it keep what it has not stored: an
-//! event whose hand-over is under way when the process is killed is lost if its sender does not come again (the next start
-//! says how many), and so is one that fails while the store is down or out of room.
+//! event of a sync route whose hand-over is under way when the process is killed is lost if its sender does not come again
+//! (the next start says how many), and so is one that fails while the store is down or out of room.
 //!
 //! # Where things happen
 //!
@@ -29,7 +30,8 @@
 //! | Where does it become durable? | `store/commit.rs`, `Committer::commit`: decide a group, write, sync once, answer |
 //! | What if the process dies there? | Before the sync nobody was answered, but for a claim that the proxy was granted, whose word to its sender waits for a sync of its own ([`store::AnswerAt::Decision`]); after it the record is there. `tests/binary` kills the program fifty times and compares every answer |
 //! | What if the disk fails there? | `store/outage.rs`: answers from memory, marked as degraded, written back when the disk is back |
-//! | What becomes of an event that fails? | `proxy/dead_letter.rs`, `Evidence::keep`: what was sent goes into `store/events.rs`, if its sender does not come again |
+//! | What becomes of an event that fails? | `proxy/dead_letter.rs`, `Evidence::keep`: what was sent goes into `store/events/keep.rs`, if its sender does not come again |
+//! | Where does an event become safe? | `store/events/accept.rs`: what was sent, its entry, its place in the schedule and its claim, in one synced commit; what was cut off goes at the next start (`store/events/undo.rs`) |
 //! | What does a reload change, and what not? | `daemon/reload.rs`, `Reloader::reload`: all of a config that holds, or nothing |
 //! | Where is a webhook's life? | `proxy/mod.rs`, `Proxy::serve`, read from top to bottom |
 //!

@@ -79,6 +79,17 @@ pub async fn run(ledger: Arc<Ledger>, metrics: Arc<Metrics>) {
             Ok(_) => {}
             Err(fault) => tracing::debug!(fault = %fault, "the sweep was broken off"),
         }
+        match ledger.store().compact().await {
+            Ok(compacted) if compacted.segments > 0 => {
+                tracing::debug!(
+                    moved = compacted.moved,
+                    segments = compacted.segments,
+                    "the content log was tidied up"
+                );
+            }
+            Ok(_) => {}
+            Err(fault) => tracing::debug!(fault = %fault, "tidying up the content log was broken off"),
+        }
         match ledger.store().space().await {
             Ok(space) => {
                 metrics.store_disk_bytes.set(i64::try_from(space.disk_bytes).unwrap_or(i64::MAX));

@@ -11,7 +11,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use http::uri::Authority;
 
 use super::problem::Problem;
-use super::settings::{ApiSettings, Scope, TokenSettings};
+use super::settings::{ApiSettings, LOOPBACK, SOCKET, Scope, TokenSettings};
 use crate::claim::Namespace;
 use crate::server::Peer;
 use crate::store::Actor;
@@ -63,7 +63,7 @@ impl<'a> Caller<'a> {
 pub(super) fn caller<'a>(settings: &'a ApiSettings, peer: Peer, headers: &HeaderMap) -> Result<Caller<'a>, Problem> {
     let address = match peer {
         Peer::Unix => {
-            return Ok(Caller { name: "socket", scope: Scope::Operate, namespaces: None });
+            return Ok(Caller { name: SOCKET, scope: Scope::Operate, namespaces: None });
         }
         Peer::Tcp(address) => address,
     };
@@ -77,7 +77,7 @@ pub(super) fn caller<'a>(settings: &'a ApiSettings, peer: Peer, headers: &Header
 
 fn without_token(settings: &ApiSettings, address: SocketAddr) -> Result<Caller<'_>, Problem> {
     let scope = if address.ip().is_loopback() { settings.loopback } else { None };
-    scope.map(|scope| Caller { name: "loopback", scope, namespaces: None }).ok_or(Problem::Unauthorized)
+    scope.map(|scope| Caller { name: LOOPBACK, scope, namespaces: None }).ok_or(Problem::Unauthorized)
 }
 
 /// Every token is compared, whether one before it matched or not.

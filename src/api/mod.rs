@@ -35,7 +35,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use reload::{ReloadCall, ReloadDoor, ReloadOutcome, ReloadRefused, Reloaded};
-pub use settings::{ApiSettings, BearerToken, BearerTokenError, MIN_BEARER_BYTES, Scope, TokenSettings};
+pub use settings::{
+    ApiSettings, BearerToken, BearerTokenError, LOOPBACK, MIN_BEARER_BYTES, SOCKET, Scope, TokenSettings,
+};
 
 use crate::delivery::Delivery;
 use crate::ledger::Ledger;
@@ -84,7 +86,7 @@ impl Api {
 
     /// Whether a route of this name is configured now.
     fn has_route(&self, name: &str) -> bool {
-        self.delivery.has_route(name)
+        self.delivery.is_working(name)
     }
 
     fn settings(&self) -> Arc<ApiSettings> {

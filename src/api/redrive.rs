@@ -15,7 +15,6 @@ use super::filter;
 use super::parse::from_json;
 use super::problem::Problem;
 use super::verbs::{MAX_BODY_BYTES, limits};
-use crate::delivery::Redriven;
 use crate::server::{Request, Response};
 use crate::store::Filter;
 
@@ -33,7 +32,8 @@ pub(super) async fn redrive(api: &Arc<Api>, caller: &Caller<'_>, request: Reques
         before: before.as_deref().map(|before| filter::before(before, clock)).transpose()?,
         namespaces: caller.namespaces().map(<[_]>::to_vec),
     };
-    let Redriven { id, progress } = api.delivery.redrive(filter, caller.actor(), PATIENCE).await?;
+    let id = api.delivery.redrive(filter, caller.actor()).await?;
+    let progress = api.delivery.redriven(id, PATIENCE).await;
     let body = RedriveBody { job: id.number(), redriven: progress.requeued, finished: progress.is_done };
     Ok(answer::respond(StatusCode::OK, &body))
 }

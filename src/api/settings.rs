@@ -15,6 +15,11 @@ pub const MIN_BEARER_BYTES: usize = 22;
 /// The longest bearer token: room for anything that a secret store makes up, and well inside one header line.
 const MAX_BEARER_BYTES: usize = 512;
 
+/// What the audit list calls whoever calls over the Unix socket; no token has this name.
+pub const SOCKET: &str = "socket";
+/// What it calls whoever calls on loopback without a token; no token has this name.
+pub const LOOPBACK: &str = "loopback";
+
 /// The settings of `[api]`.
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
@@ -42,7 +47,7 @@ pub enum Scope {
 /// One caller of the API.
 #[derive(Debug, Clone)]
 pub struct TokenSettings {
-    /// Its name, where the config is spoken of.
+    /// Its name, where the config is spoken of and in the audit list.
     pub name: Box<str>,
     /// What it proves itself with.
     pub token: BearerToken,

@@ -39,3 +39,61 @@ pub fn accept(record: Option<&Record>, event: EventRef, ttl: ConfirmedTtl, now: 
         event: Some(event),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{Free, Held, Previous};
+    use super::super::text::Token;
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000);
+    const LATER: Timestamp = Timestamp::from_millis(2_000);
+    const US: EventRef = EventRef::from_bytes([1; 16]);
+    const OTHER: EventRef = EventRef::from_bytes([2; 16]);
+
+    fn held(expires_at: Timestamp) -> Record {
+        Record::Held(Held {
+            token: Token::from_bits([1; 16]),
+            claimed_at: Timestamp::from_millis(1),
+            expires_at,
+            retention: ConfirmedTtl::MAX,
+            attempt: 3,
+            fence: 1,
+            previous: Previous::None,
+            fingerprint: None,
+            owner: None,
+        })
+    }
+
+    fn done(expires_at: Timestamp, event: Option<EventRef>) -> Record {
+        let (confirmed_at, fingerprint, owner, result) = (NOW, None, None, None);
+        Record::Done(Done { confirmed_at, expires_at, attempt: 3, fingerprint, owner, result, event })
+    }
+
+    #[test]
+    fn an_event_is_accepted_unless_its_key_is_done_or_somebody_is_at_work_on_it() {
+        let ttl = ConfirmedTtl::clamped_ms(500);
+        let new = |attempt| {
+            let Record::Done(done) = done(NOW.plus(ttl), Some(US)) else { unreachable!() };
+            Acceptance::New(Record::Done(Done { attempt, ..done }))
+        };
+        for (record, acceptance) in [
+            (None, new(1)),
+            (Some(Record::Free(Free { attempt: 3, expires_at: LATER })), new(4)),
+            (Some(Record::Free(Free { attempt: 3, expires_at: NOW })), new(1)),
+            (Some(held(LATER)), Acceptance::InProgress { expires_at: LATER }),
+            (Some(held(NOW)), new(4)),
+            (Some(done(LATER, None)), Acceptance::Duplicate { event: None }),
+            (Some(done(LATER, Some(OTHER))), Acceptance::Duplicate { event: Some(OTHER) }),
+            (Some(done(NOW, Some(OTHER))), new(1)),
+        ] {
+            assert_eq!(accept(record.as_ref(), US, ttl, NOW), acceptance, "{record:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_remembered_anew_is_so_for_as_long_as_it_was_at_first() {
+        let Record::Done(done) = done(LATER, Some(US)) else { unreachable!() };
+        assert_eq!(done.renewed(Timestamp::from_millis(9_000)).expires_at, Timestamp::from_millis(10_000));
+    }
+}

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use crate::api::{ApiSettings, BearerToken, Scope, TokenSettings};
+use crate::api::{ApiSettings, BearerToken, LOOPBACK, SOCKET, Scope, TokenSettings};
 use crate::claim::{KeyError, Namespace};
 use crate::server::TlsFiles;
 
@@ -111,6 +111,9 @@ fn secret(section: &mut Section<'_>, environment: &Environment, texts: &mut Uniq
 fn name(text: &str) -> Result<Box<str>, String> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES || text.chars().any(char::is_control) {
         return Err(format!("must be 1 to {MAX_NAME_BYTES} bytes without control characters"));
+    }
+    if matches!(text, SOCKET | LOOPBACK) {
+        return Err(format!("must not be {text:?}: in the audit list that is a caller without a token"));
     }
     Ok(text.into())
 }

@@ -79,13 +79,13 @@ impl HandOver<'_> {
             Some(content) => works.send(settings, &event, content).await,
             None => Verdict::without_status(AttemptOutcome::NeverReached),
         };
-        // The app is free for the next event.
-        drop((room, slot));
         let Verdict { outcome, status, excerpt, retry_after } = verdict;
         let now = clock.now();
         let took_ms = u32::try_from(now.since(at).as_millis()).unwrap_or(u32::MAX);
         let attempt = Attempt { number: event.delivery.attempts, at, took_ms, outcome, status };
         pass.note(&attempt, BreakerSettings::of(settings));
+        // The app is free for the next event, if its breaker says so.
+        drop((room, slot));
         let next = settings.policy.next(&event, &attempt, retry_after, now, jitter());
         works.note(settings, &event, &attempt, next);
         let finish = Finish { id, attempt: attempt.clone(), excerpt, next, keep: settings.keep_delivered };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::lane::LaneDoor;
 use super::works::ALL;
 use super::{Delivery, HistorySettings};
-use crate::event::{DueLane, State};
+use crate::event::DueLane;
 use crate::metrics::ByRouteAlone;
 use crate::store::Fault;
 
@@ -67,10 +67,14 @@ impl Delivery {
         let (settings, store) = (Arc::clone(&door.settings.borrow()), self.works.store());
         let (now, mut taken) = (self.works.clock().now(), HashSet::new());
         self.works.in_flight.add_to(&mut taken);
-        for (id, _) in store.due(&settings.route, lane, now, &taken, LOOKED_AT).await?.due {
+        for (id, due) in store.due(&settings.route, lane, now, &taken, LOOKED_AT).await?.due {
+            // New events are due since they came: none behind this one is any older.
+            if lane == DueLane::Fresh && now < due.at.after(settings.policy.give_up_after) {
+                break;
+            }
             let Some(_flight) = self.works.in_flight.enter(id) else { continue };
             let Some(event) = store.event(id).await? else { continue };
-            if let (State::Queued(due), Some(cause)) = (event.state, settings.policy.given_up(&event, now))
+            if let Some(cause) = settings.policy.given_up(&event, now)
                 && store.bury(id, due, cause).await?
             {
                 self.works.note_buried(&settings.route, id, cause);

@@ -106,6 +106,8 @@ impl Lane {
             let settings = Arc::clone(&changes.borrow_and_update());
             self.adopt(&settings);
             tokio::select! {
+                // A stop comes before whatever else is ready.
+                biased;
                 () = closed.cancelled() => return,
                 changed = changes.changed() => changed.expect("the lane holds the other end itself"),
                 never = self.work(&settings) => match never {},

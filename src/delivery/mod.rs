@@ -33,7 +33,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-pub use redrive::Redriven;
 pub use replay::Replayed;
 pub use settings::{HistorySettings, LaneSettings, Rate, RateError};
 
@@ -143,10 +142,10 @@ impl Delivery {
         self.works.cut.cancel();
     }
 
-    /// Whether a route of this name is configured now; the events of others are parked.
+    /// Whether events of a route are handed over; those of one that is not in the config are parked.
     #[must_use]
-    pub fn has_route(&self, name: &str) -> bool {
-        self.lanes().contains_key(name)
+    pub fn is_working(&self, route: &str) -> bool {
+        self.lanes().contains_key(route)
     }
 
     fn lane(&self, route: &str) -> Option<Arc<LaneDoor>> {

@@ -32,29 +32,24 @@ impl Default for Redrives {
     }
 }
 
-/// A redrive that was begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Redriven {
-    /// Which.
-    pub id: RedriveId,
-    /// How far it has come.
-    pub progress: Progress,
-}
-
 impl Delivery {
-    /// Begins a redrive and waits for its end, up to so long; it goes on after that, and after a crash.
+    /// Begins a redrive and sees to its end. When this returns it is on disk.
     ///
     /// # Errors
-    /// The fault of the store, where it could not begin.
-    pub async fn redrive(&self, filter: Filter, actor: Actor, patience: Duration) -> Result<Redriven, Fault> {
-        let mut steps = self.redrives.steps.subscribe();
+    /// The fault of the store.
+    pub async fn redrive(&self, filter: Filter, actor: Actor) -> Result<RedriveId, Fault> {
         let id = self.works.store().start_redrive(filter, actor).await?;
         self.redrives.rung.notify_one();
+        Ok(id)
+    }
+
+    /// How far a redrive that was begun in this run has come: at its end, or after so long.
+    pub async fn redriven(&self, id: RedriveId, patience: Duration) -> Progress {
+        let mut steps = self.redrives.steps.subscribe();
         let is_done = |steps: &BTreeMap<_, Progress>| steps.get(&id).is_some_and(|progress| progress.is_done);
         // Done or not: what is known then is the answer.
         let _is_over = timeout(patience, steps.wait_for(is_done)).await.is_ok();
-        let progress = steps.borrow().get(&id).copied().unwrap_or(Progress { requeued: 0, is_done: false });
-        Ok(Redriven { id, progress })
+        steps.borrow().get(&id).copied().unwrap_or(Progress { requeued: 0, is_done: false })
     }
 
     /// Works off what there is, now and whenever there is more.

@@ -1,4 +1,4 @@
-//! Contents of events that are too large for a value of the database: a file each, in a directory beside the records.
+//! Contents of events that are too large for the content log: a file each, in a directory beside the records.
 //!
 //! A file is `<version: 1 byte><crc32 of what follows up to the body: 4 bytes><crc32 of the body: 4 bytes><length of the
 //! head: 4 bytes><head><body>`, numbers little endian: so the head can be read and checked without the body, which may be a

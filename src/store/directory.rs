@@ -8,7 +8,8 @@
 //! | `records.new/` | a store that is just being made; nothing in it was ever answered for |
 //! | `records.before/` | the records as they were before a start ([`super::original`]) |
 //! | `records.copy/`, `records.old/` | the same while it is made, or thrown away |
-//! | `events/` | what of events is too large for the records ([`super::content_file`]) |
+//! | `contents/` | what was sent, of events that are small enough ([`super::content_log`]) |
+//! | `events/` | what was sent, of larger ones ([`super::content_file`]) |
 //! | `mark` | the commit mark and the clock's anchor ([`super::mark`]) |
 //! | `reserve` | space to give back when the disk is full |
 //! | `probe` | for a moment: whether the disk takes writes |

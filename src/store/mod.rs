@@ -1,10 +1,11 @@
 //! The store: read a key, decide, write it, durably, then answer.
 //!
 //! Everything that must survive lies in one directory ([`directory`]); the records are in sled ([`engine`]), one a key, with
-//! no second index that could disagree. Events that were given up on lie beside them ([`events`]), what is too large of them
-//! in files of its own ([`content_file`]). All writes go through one commit thread ([`commit`]), which takes what has gathered
-//! in its queue as one group: decided, written, synced once, answered; with `sync = "interval"` synced once a second, after
-//! the answers. Walks over the records ([`list`]) do not pass through it and never hold it up.
+//! no second index that could disagree. Events lie beside them ([`events`]), what was sent of them in a log of its own
+//! ([`content_log`]), or in a file of its own where it is large ([`content_file`]). All writes go through one commit thread
+//! ([`commit`]), which takes what has gathered in its queue as one group: decided, written, synced once, answered; with
+//! `sync = "interval"` synced once a second, after the answers. Walks over the records ([`list`]) do not pass through it and
+//! never hold it up.
 //!
 //! sled and bincode are mentioned in this folder and nowhere else. What sled 0.34.7 cannot do, and what is done about it:
 //! its flush does not sync ([`durable`]); after a failed write nothing may be written through it ([`outage`]); it drops a
@@ -15,7 +16,6 @@
 mod bells;
 mod commit;
 mod content_file;
-#[cfg_attr(not(test), expect(dead_code, reason = "the queue is about to use it"))]
 mod content_log;
 mod counts;
 mod directory;
@@ -24,6 +24,7 @@ mod engine;
 mod error;
 mod events;
 mod fault;
+mod gauges;
 mod guard;
 mod healthy;
 mod held;

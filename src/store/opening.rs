@@ -22,6 +22,7 @@ use super::settings::StoreSettings;
 use super::shared::Shared;
 use crate::chain::Chain;
 use crate::clock::{Clock, Readings, Resumed, Source};
+use crate::event::EventId;
 use crate::metrics::Metrics;
 
 /// After an unclean end the numbering goes on so far above the last number that is known, and above where the run before
@@ -69,7 +70,11 @@ pub(super) fn open(
     if fault.is_none() {
         undo(&engine, found).map_err(|error| engine_error(&directory, error))?;
     }
-    take_stock(&engine, &room).map_err(|error| engine_error(&directory, error))?;
+    let delivering = take_stock(&engine, &room).map_err(|error| engine_error(&directory, error))?;
+    if fault.is_none() {
+        let interrupted = events::undo::interrupt(&engine, &room, &delivering);
+        interrupted.map_err(|error| engine_error(&directory, error))?;
+    }
     let shared = Arc::new(Shared::new(metrics, fault, Numbers::after(sequence)));
     shared.lend(Some(Arc::clone(&engine)));
     let state = match fault {
@@ -103,13 +108,13 @@ fn undo(engine: &Engine, acknowledged: u64) -> Result<(), EngineError> {
 }
 
 /// Counts the events, and removes what a crash left behind: contents that no entry names, since the entry was never written,
-/// or is gone already.
-fn take_stock(engine: &Engine, room: &Room) -> Result<(), EngineError> {
+/// or is gone already. Hands back the events that were being handed over.
+fn take_stock(engine: &Engine, room: &Room) -> Result<Vec<EventId>, EngineError> {
     let stock = room.count(engine, || ())?;
     if stock.unreadable > 0 {
         // What one of them names may be all that is left of it.
         tracing::warn!(unreadable = stock.unreadable, "contents that no event names are left where they are");
-        return Ok(());
+        return Ok(stock.delivering);
     }
     let segments = room.segments().remove_unheld();
     match content_file::remove_unnamed(room.store(), |nonce| stock.named.contains(&nonce)) {
@@ -119,7 +124,7 @@ fn take_stock(engine: &Engine, room: &Room) -> Result<(), EngineError> {
         Ok(_) => {}
         Err(error) => tracing::warn!(error = %error, "files that no event names could not be removed"),
     }
-    Ok(())
+    Ok(stock.delivering)
 }
 
 /// Opens the records, and leaves them as they were where they do not hold what was acknowledged.

@@ -1,7 +1,7 @@
 //! How much room there is for events: what the kept ones take, how many there are of what kind, and what is free on the
 //! disk. In memory, counted anew whenever the database is opened.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,16 @@ use tokio::sync::Notify;
 use super::bells::Bells;
 use super::content_file;
 use super::content_log::Segments;
-use super::counts::{Counted, Counts, OfRoute};
+use super::counts::{Counted, Counts};
 use super::directory::free_bytes;
 use super::engine::{Engine, EngineError};
 use super::fault::Fault;
+use super::gauges::Gauges;
 use super::kept::{ContentFile, Place};
 use super::settings::StoreSettings;
 use crate::chain::Chain;
-use crate::event::{Cause, Failure, StateName};
-use crate::metrics::{ByCause, ByRouteAndReason, ByRouteAndState, Gauge, Metrics};
+use crate::event::{EventId, Failure, State};
+use crate::metrics::{ByRouteAndReason, Metrics};
 
 /// More than the value of an entry takes beside its content, with what the database adds to it.
 const ENTRY_BYTES: u64 = 2048;
@@ -90,7 +91,7 @@ struct Complaint {
 #[derive(Debug, Default)]
 struct Taken {
     counts: Counts,
-    gauges: HashMap<Box<str>, Gauges>,
+    gauges: Gauges,
     /// For events that are on their way into the store.
     reserved_bytes: u64,
     free: Option<Free>,
@@ -103,13 +104,6 @@ struct Free {
     bytes: u64,
     /// What may have been taken of it since.
     less_bytes: u64,
-}
-
-/// The gauges of a route, each made when it has something to show first.
-#[derive(Debug, Default)]
-struct Gauges {
-    by_state: [Option<Gauge>; StateName::ALL.len()],
-    by_cause: [Option<Gauge>; Cause::ALL.len()],
 }
 
 /// Room for an event that is on its way; given back when dropped.
@@ -139,6 +133,8 @@ pub(super) struct Stock {
     pub(super) named: HashSet<u64>,
     /// Entries that cannot be read.
     pub(super) unreadable: usize,
+    /// Events that are being handed over: as many as there are places for that.
+    pub(super) delivering: Vec<EventId>,
 }
 
 impl Room {
@@ -221,7 +217,8 @@ impl Room {
         before.iter().for_each(|before| taken.counts.take(before));
         after.iter().for_each(|after| taken.counts.add(after));
         if let Some(counted) = after.as_ref().or(before.as_ref()) {
-            taken.show(&counted.route, &self.metrics);
+            let Taken { counts, gauges, .. } = &mut *taken;
+            gauges.show(&counted.route, counts, &self.metrics);
         }
         self.letters.store(taken.counts.letters, Ordering::Release);
         drop(taken);
@@ -255,6 +252,9 @@ impl Room {
             match item? {
                 (_, Ok(kept)) => {
                     counts.add(&Counted::of(&kept));
+                    if let State::Delivering(_) = kept.event.state {
+                        stock.delivering.push(kept.event.id);
+                    }
                     match kept.place {
                         Place::Log(span) => spans.push(span),
                         Place::File(file) => drop(stock.named.insert(file.nonce)),
@@ -270,8 +270,8 @@ impl Room {
         spans.into_iter().for_each(|span| self.segments.hold(span));
         let mut taken = self.lock();
         self.letters.store(counts.letters, Ordering::Release);
+        taken.gauges.show_all(&counts, &self.metrics);
         taken.counts = counts;
-        taken.show_all(&self.metrics);
         drop(taken);
         self.bells.ring_all();
         Ok(stock)
@@ -304,58 +304,6 @@ impl Room {
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Taken {
-    /// Shows what is kept of a route.
-    fn show(&mut self, route: &str, metrics: &Metrics) {
-        metrics.event_bytes.set(signed(self.counts.bytes));
-        let of_route = self.counts.of_route(route);
-        if let Some(gauges) = self.gauges.get_mut(route) {
-            return gauges.show(route, of_route, metrics);
-        }
-        self.gauges.entry(route.into()).or_default().show(route, of_route, metrics);
-    }
-
-    /// Shows all that is kept, and nothing that was shown before.
-    fn show_all(&mut self, metrics: &Metrics) {
-        self.gauges.clear();
-        metrics.dead_letters.clear();
-        metrics.queue_events.clear();
-        metrics.event_bytes.set(signed(self.counts.bytes));
-        for route in self.counts.routes().map(ToOwned::to_owned).collect::<Vec<_>>() {
-            self.show(&route, metrics);
-        }
-    }
-}
-
-impl Gauges {
-    fn show(&mut self, route: &str, of_route: OfRoute, metrics: &Metrics) {
-        for (state, (gauge, count)) in StateName::ALL.iter().zip(self.by_state.iter_mut().zip(of_route.by_state)) {
-            let labels = || ByRouteAndState { route: route.to_owned(), state: state.as_str() };
-            set(gauge, count, || metrics.queue_events.get_or_create(&labels()).clone());
-        }
-        for (cause, (gauge, count)) in Cause::ALL.iter().zip(self.by_cause.iter_mut().zip(of_route.by_cause)) {
-            let labels = || ByCause { route: route.to_owned(), cause: cause.as_str() };
-            set(gauge, count, || metrics.dead_letters.get_or_create(&labels()).clone());
-        }
-    }
-}
-
-fn set(gauge: &mut Option<Gauge>, count: u64, make: impl FnOnce() -> Gauge) {
-    match gauge {
-        Some(gauge) => {
-            gauge.set(signed(count));
-        }
-        None if count == 0 => {}
-        None => {
-            gauge.insert(make()).set(signed(count));
-        }
-    }
-}
-
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -15,13 +15,16 @@ pub(crate) struct Queue {
     pub(crate) app: App,
 }
 
+/// Callers on loopback may do everything.
+pub(crate) const OPERATE: &str = "loopback = \"operate\"";
+
 impl Queue {
-    /// `api` is lines of `[api]`, `delivery` of the route's `[route.delivery]`.
-    pub(crate) async fn open(api: impl FnOnce(&House) -> String, delivery: &str) -> Self {
+    /// `api` is lines of `[api]`, `route` of the route, `delivery` of its `[route.delivery]`.
+    pub(crate) async fn open(api: impl FnOnce(&House) -> String, route: &str, delivery: &str) -> Self {
         let app = App::start().await;
         let tables = format!(
             "[hooks]\nlisten = \"127.0.0.1:0\"\n[[route]]\nname = \"orders\"\npath = \"/hooks/orders\"\n\
-             verify = \"none\"\nevent_id = {{ header = \"X-Id\" }}\nforward_to = \"{}/in\"\nmode = \"queue\"\n\
+             verify = \"none\"\nevent_id = {{ header = \"X-Id\" }}\nforward_to = \"{}/in\"\nmode = \"queue\"\n{route}\
              [route.delivery]\nconcurrency = 1\n{delivery}",
             app.url()
         );
@@ -34,7 +37,7 @@ impl Queue {
 
     /// Callers on loopback may do everything.
     pub(crate) async fn new(delivery: &str) -> Self {
-        Self::open(|_| "loopback = \"operate\"".to_owned(), delivery).await
+        Self::open(|_| OPERATE.to_owned(), "", delivery).await
     }
 
     /// Accepts an event with this id of its sender's.

@@ -8,7 +8,7 @@ use super::command_line::run;
 use super::harness::{House, START_MS, bare, post, rfc3339, with_headers};
 use super::letters::{id, keep_content};
 use super::operations::{described, document, misfit};
-use super::queue::Queue;
+use super::queue::{OPERATE, Queue};
 
 fn content() -> Content {
     Content { target: "/".into(), sender_id: None, headers: Vec::new(), body: (*b"body").as_slice().into() }
@@ -77,8 +77,11 @@ async fn the_command_line_asks_what_is_to_be_redriven() {
     home.daemon.stop().await.unwrap();
 }
 
-/// What runs came to: outcome, attempt and status of each, and the counts.
-fn results(body: &Value) -> (Vec<(String, Option<u64>, Option<u64>)>, [u64; 2]) {
+/// Outcome, attempt and status of one run.
+type Run = (String, Option<u64>, Option<u64>);
+
+/// What runs came to, and how many of them were forwarded, and how many duplicates.
+fn results(body: &Value) -> (Vec<Run>, [u64; 2]) {
     let results = body["results"].as_array().unwrap_or_else(|| panic!("{body}")).iter();
     let results = results.map(|result| {
         (result["outcome"].as_str().unwrap().to_owned(), result["attempt"].as_u64(), result["status"].as_u64())
@@ -215,5 +218,35 @@ async fn many_are_redriven_by_the_words_that_list_them() {
     }
     let said = run(&queue.home, &["dead-letters", "redrive", "--all"]).await;
     assert_eq!((said.exit, said.out.as_str()), (0, "redriven: 0\n"));
+    queue.end().await;
+}
+
+/// With `record = "off"` the event goes when it is handled, and the runs after that found none.
+#[tokio::test]
+async fn replays_of_an_event_that_is_not_recorded_are_duplicates_once_one_was_forwarded() {
+    let mut queue = Queue::open(|_| OPERATE.to_owned(), "record = \"off\"\n", "max_attempts = 1\n").await;
+    let [event] = &dead(&mut queue, 1).await[..] else { panic!("one") };
+    let (path, body) = (format!("/v1/events/{event}/replay"), json!({ "times": 3 }));
+    let (answer, _) = tokio::join!(queue.home.post(&path, &body), queue.app.answers(Reply::ok()));
+    assert_eq!((answer.status, results(&answer.json()).1), (200, [1, 2]));
+    let gone = queue.post(&path, &body).await;
+    assert_eq!((gone.status, gone.problem().as_str()), (404, "absent"));
+    queue.app.assert_quiet();
+    queue.end().await;
+}
+
+#[tokio::test]
+async fn a_redrive_that_nobody_waits_for_goes_on() {
+    let mut queue = Queue::new("max_attempts = 1\n").await;
+    let dead = dead(&mut queue, 2).await;
+    let delivery = queue.home.daemon.delivery();
+    let id = delivery.redrive(onced::store::Filter::default(), onced::store::Actor::new("a test")).await.unwrap();
+    let unknown = delivery.redriven(id, std::time::Duration::ZERO).await;
+    assert!(unknown.requeued <= 2, "{unknown:?}");
+    for _ in &dead {
+        queue.app.answers(Reply::ok()).await;
+    }
+    let progress = queue.home.daemon.delivery().redriven(id, std::time::Duration::from_secs(20)).await;
+    assert_eq!((progress.requeued, progress.is_done), (2, true));
     queue.end().await;
 }

@@ -113,6 +113,10 @@ pub(super) const ALONE: &[(&str, &str)] = &[
     ),
     ("[[api.token]]\nname = \"a\"\nenv = \"T\"", "1: api.token[0].scopes: is required"),
     ("[[api.token]]\nenv = \"T\"\nscopes = \"claim\"", "1: api.token[0].name: is required"),
+    (
+        "[[api.token]]\nname = \"socket\"\nenv = \"T\"\nscopes = \"claim\"",
+        "2: api.token[0].name: must not be \"socket\"",
+    ),
     ("[[api.token]]\nname = \"\"\nenv = \"T\"\nscopes = \"claim\"", "2: api.token[0].name: must be 1 to 64 bytes"),
     ("[[api.token]]\nname = \"a\"\nenv = \"T\"\nscopes = []", "4: api.token[0].scopes: must not be empty"),
     (

@@ -361,17 +361,17 @@ async fn an_event_that_is_refused_for_want_of_its_store_is_told_of_as_lost_where
 async fn without_its_store_nothing_is_kept_and_the_failure_is_answered_all_the_same() {
     let mut app = App::start().await;
     let front = Front::github(&app, "").await;
-    let kept = Event::github("kept", vec![b'b'; 9_000]);
+    let kept = Event::github("kept", vec![b'b'; 40_000]);
     told(&front, &mut app, &kept, Some(Reply::status(500))).await.assert(500, "forwarded");
     front.lose_store().await;
-    let event = Event::github("e-1", vec![b'b'; 9_000]);
+    let event = Event::github("e-1", vec![b'b'; 40_000]);
     told(&front, &mut app, &event, Some(Reply::status(500))).await.assert(500, "forwarded");
     let lost = "onced_events_not_kept_total{route=\"github\",reason=\"io_error\"}";
     assert_eq!(front.sample(lost), 1.0);
     assert_eq!(front.letters().await.len(), 1, "what was kept can still be read");
     // What is handled meanwhile is remembered, and kept no longer when the store is back.
     told(&front, &mut app, &kept, Some(Reply::ok())).await.assert(200, "forwarded");
-    front.regain_store().await;
+    front.regain_store(|| ()).await;
     let dir = front.daemon.ledger().store().dir().clone();
     assert_eq!(front.letters().await, []);
     assert_eq!(front.sample(REJECTED), 0.0);

@@ -245,7 +245,7 @@ async fn without_its_store_a_queue_route_refuses_or_hands_over_at_once_as_it_say
     let seen = app.answers(Reply::status(201)).await;
     assert_eq!(seen.header("onced-degraded"), Some("io_error"));
     sender.answer().await.assert(201, "forwarded");
-    front.regain_store().await;
+    front.regain_store(|| ()).await;
     // What was handled meanwhile is remembered.
     front.post(&event).await.assert(202, "duplicate");
     app.assert_quiet();

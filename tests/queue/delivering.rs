@@ -215,9 +215,9 @@ async fn an_event_is_given_up_on_with_its_cause_after_its_time_or_its_attempts()
 async fn a_delayed_event_carries_its_senders_signature_untouched_and_a_fresh_one_of_ours() {
     let mut app = App::start().await;
     let signed = format!("sign_secret = {{ inline = \"{SECRET}\" }}");
-    let time = onced::clock::ManualTime::new(u64::try_from(now()).unwrap() * 1_000);
-    let front = Front::on_clock(&queue("stripe", &app, &signed), &time).await;
     let (body, sent_at) = (br#"{"id":"evt_1"}"#, now());
+    let time = onced::clock::ManualTime::new(u64::try_from(sent_at).unwrap() * 1_000);
+    let front = Front::on_clock(&queue("stripe", &app, &signed), &time).await;
     front.post(&Event::stripe(sent_at, body)).await.assert(202, "accepted");
     let mut at = sent_at;
     for attempt in 1..=3_u32 {

@@ -6,7 +6,10 @@
 mod accepting;
 mod delivering;
 #[path = "../proxy/harness/mod.rs"]
-#[allow(dead_code, reason = "it is the proxy's harness, and not all of it is needed here")]
+#[allow(dead_code, unused_imports, reason = "it is the proxy's harness, and not all of it is needed here")]
 mod harness;
+mod isolating;
 mod queue;
 mod recovering;
+mod replaying;
+mod routing;

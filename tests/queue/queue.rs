@@ -6,6 +6,7 @@ use onced::clock::ManualTime;
 use onced::event::{Event as Entry, EventId, State, StateName};
 use onced::store::EventSelection;
 
+use crate::harness::app::Hit;
 use crate::harness::{App, Front, route, soon};
 
 /// The wall clock of tests that step time.
@@ -23,6 +24,22 @@ pub(crate) async fn github(app: &App, more: &str) -> (Front, ManualTime) {
 }
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// Turns of everything else after which what was about to come has mostly come.
+const TURNS: usize = 200;
+
+/// Lets everything else run for a while: what a test then says of quiet, it says of more than this moment.
+pub(crate) async fn a_while() {
+    for _ in 0..TURNS {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The requests that are here by now, or come in a while; a test that needs all of them goes on asking.
+pub(crate) async fn hits(app: &mut App) -> Vec<Hit> {
+    a_while().await;
+    std::iter::from_fn(|| app.hit_by_now()).collect()
+}
 
 /// All events that are kept, those of the queue in the order of their arrival.
 pub(crate) async fn entries(front: &Front) -> Vec<Entry> {

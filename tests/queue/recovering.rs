@@ -7,7 +7,9 @@ use onced::clock::ManualTime;
 use onced::event::{AttemptOutcome, StateName};
 
 use crate::harness::{App, Event, Front, Reply, until};
-use crate::queue::{SECOND, START_MS, entries, github, queue, until_entries, until_entry, until_state, until_waits};
+use crate::queue::{
+    SECOND, START_MS, entries, github, hits, queue, until_entries, until_entry, until_state, until_waits,
+};
 
 /// B21: what was acknowledged was in memory only, and a restart lost it.
 #[tokio::test]
@@ -24,7 +26,7 @@ async fn what_was_acknowledged_while_the_app_was_down_is_delivered_by_the_next_p
     while delivered.len() < 200 {
         // The breaker lets the first one through when its time has come, and back-off the last ones.
         time.advance(10 * SECOND);
-        for hit in app.waiting().await {
+        for hit in hits(&mut app).await {
             let seen = hit.answer(Reply::ok());
             let before = delivered.insert(seen.header("onced-event-id").unwrap().to_owned(), seen.attempt().to_owned());
             assert_eq!(before, None, "none is handed over again once it is delivered");
@@ -129,11 +131,11 @@ async fn when_the_store_comes_back_so_does_the_delivery_and_what_was_answered_me
         tokio::task::yield_now().await;
     }
     app.assert_quiet();
-    front.regain_store().await;
+    front.regain_store(|| time.advance(SECOND)).await;
     let mut left = 8;
     while left > 0 {
         time.advance(SECOND);
-        for hit in app.waiting().await {
+        for hit in hits(&mut app).await {
             assert_eq!(hit.answer(Reply::ok()).attempt(), "1");
             left -= 1;
         }
@@ -168,15 +170,15 @@ async fn after_a_downtime_what_is_overdue_is_shaped_by_the_limits_and_new_events
     let (mut at_once, mut seen, mut handed_over, mut new) = (0, Vec::new(), 0, 0);
     while handed_over < OVERDUE + 20 {
         // As many as there may be at once, and no more.
-        let mut hits = vec![app.hit().await];
-        hits.extend(app.waiting().await);
-        at_once = at_once.max(hits.len());
+        let mut here = vec![app.hit().await];
+        here.extend(hits(&mut app).await);
+        at_once = at_once.max(here.len());
         if handed_over == 0 {
             for number in 0..20 {
                 front.post(&Event::github(&format!("new-{number}"), "{}")).await.assert(202, "accepted");
             }
         }
-        for hit in hits {
+        for hit in here {
             handed_over += 1;
             let status = if handed_over % 3 == 0 { 503 } else { 200 };
             let answered = hit.answer(Reply::status(status));

@@ -137,6 +137,7 @@ impl Segments {
     }
 
     /// What all segments take on the disk.
+    #[cfg(test)]
     pub(in crate::store) fn bytes(&self) -> u64 {
         self.counts().segments.values().map(|count| count.bytes).sum()
     }

@@ -183,12 +183,13 @@ impl Engine {
         value.map(|value| record::decode_event(id, value.as_ref()).map_err(EngineError::Damaged)).transpose()
     }
 
-    /// Makes this value the entry of an event; synced by the next [`Engine::flush`].
+    /// Makes this value the entry of an event; synced by the next [`Engine::flush`]. Settled like a record.
     pub(super) fn write_event(&self, id: EventId, value: Option<&[u8]>) -> Result<(), EngineError> {
         match value {
-            Some(value) => self.events.write(id.as_bytes(), value),
-            None => self.events.remove(id.as_bytes()),
+            Some(value) => self.events.write(id.as_bytes(), value)?,
+            None => self.events.remove(id.as_bytes())?,
         }
+        self.events.settle(id.as_bytes())
     }
 
     /// The entries of the events after `after`, in the order of their ids; each with the damage that it has.

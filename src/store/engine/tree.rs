@@ -1,4 +1,7 @@
 //! A tree of the database beside the records: names and values that mean nothing here.
+//!
+//! What is written is not settled, as records are ([`super::Engine::write`]): nobody reads these trees in a database that has
+//! failed. Who does says so ([`Tree::settle`]).
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -29,20 +32,16 @@ impl Tree {
         self.tree.get(name).map_err(EngineError::Database)
     }
 
-    /// Settled like every write ([`super::Engine::write`]).
     pub(in crate::store) fn write(&self, name: &[u8], value: &[u8]) -> Result<(), EngineError> {
         #[cfg(test)]
         self.writes_left.take()?;
-        self.tree.insert(name, value).map_err(EngineError::Database)?;
-        self.settle(name)
+        self.tree.insert(name, value).map(drop).map_err(EngineError::Database)
     }
 
-    /// Settled like every write ([`super::Engine::write`]).
     pub(in crate::store) fn remove(&self, name: &[u8]) -> Result<(), EngineError> {
         #[cfg(test)]
         self.writes_left.take()?;
-        self.tree.remove(name).map_err(EngineError::Database)?;
-        self.settle(name)
+        self.tree.remove(name).map(drop).map_err(EngineError::Database)
     }
 
     /// What is there from a name on, in the order of the names, and backwards from its end.
@@ -62,8 +61,8 @@ impl Tree {
         self.tree.range(..before).rev().map(|item| item.map_err(EngineError::Database))
     }
 
-    /// See [`super::Engine::write`].
-    fn settle(&self, name: &[u8]) -> Result<(), EngineError> {
+    /// Walks to a name that was just written, so that it can be read whatever comes.
+    pub(super) fn settle(&self, name: &[u8]) -> Result<(), EngineError> {
         self.tree.get(name).map(drop).map_err(EngineError::Database)
     }
 }

@@ -95,6 +95,7 @@ impl Ask for BeginAsk {
 }
 
 /// What the key of an event says to its hand-over.
+#[expect(clippy::large_enum_variant, reason = "it lies on the stack for a moment")]
 enum Guarded {
     /// It may begin, once the key is done, where that is to be written.
     Go(Option<(Key, Known, Record)>),

@@ -21,6 +21,7 @@ use crate::event::{Event, EventId};
 
 /// What there is of an event.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it lies on the stack for a moment, and most often it is the large one")]
 pub(in crate::store) enum Found {
     Nothing,
     /// It cannot be read: as good as nothing, but that there is something to remove.

@@ -50,7 +50,7 @@ use super::job::Job;
 use super::list::STEP_RECORDS;
 use crate::chain::Chain;
 use crate::claim::{Namespace, Timestamp};
-use crate::event::{Cause, Event, EventId, State, StateName};
+use crate::event::{Cause, Event, EventId, StateName};
 use work::{Ask, Asked};
 
 /// Which events are wanted.
@@ -64,7 +64,7 @@ pub struct EventSelection {
     pub cause: Option<Cause>,
     /// Those of these namespaces only.
     pub namespaces: Option<Vec<Namespace>>,
-    /// Dead letters only that were given up on before this moment, and others that arrived before it.
+    /// Those that arrived before this moment only.
     pub before: Option<Timestamp>,
     /// Those after this one.
     pub after: Option<EventId>,
@@ -83,16 +83,10 @@ pub struct EventPage {
 
 impl EventSelection {
     fn wants(&self, event: &Event) -> bool {
-        let since = match event.state {
-            State::Dead { since } => since,
-            State::Queued(_) | State::Delivering(_) | State::Delivered { .. } | State::Passed { .. } => {
-                event.received_at
-            }
-        };
         self.route.as_ref().is_none_or(|route| *route == event.route)
             && self.state.is_none_or(|state| state == event.state.name())
             && self.cause.is_none_or(|cause| event.delivery.cause == Some(cause))
-            && self.before.is_none_or(|before| since < before)
+            && self.before.is_none_or(|before| event.received_at < before)
             && self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(&event.namespace))
     }
 }

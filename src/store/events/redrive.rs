@@ -4,6 +4,8 @@
 //! how far it has come. A step and its progress are one commit. Only what was given up on before the redrive began is
 //! queued, so nothing is queued twice by one redrive, also where it fails again at once.
 
+use humantime::format_rfc3339_millis;
+
 use super::super::Store;
 use super::super::engine::{Engine, EngineError};
 use super::super::fault::Fault;
@@ -29,7 +31,7 @@ pub struct Filter {
     pub route: Option<Box<str>>,
     /// Those of this cause only.
     pub cause: Option<Cause>,
-    /// Those that were given up on before this moment only.
+    /// Those that arrived before this moment only.
     pub before: Option<Timestamp>,
     /// Those of these namespaces only.
     pub namespaces: Option<Vec<Namespace>>,
@@ -74,7 +76,8 @@ impl Store {
     /// # Errors
     /// The fault of the store.
     pub async fn start_redrive(&self, filter: Filter, actor: Actor) -> Result<RedriveId, Fault> {
-        self.ask_event(Start { filter, actor }).await
+        let before = filter.before.map(|before| format_rfc3339_millis(self.clock.wall(before)).to_string());
+        self.ask_event(Start { filter, actor, before }).await
     }
 
     /// Queues some dead letters of a redrive, no more than one commit takes in its stride; `None` where it is finished, or there is none.
@@ -123,7 +126,7 @@ fn look(engine: &Engine, id: RedriveId) -> Result<Option<Look>, EngineError> {
         state: Some(StateName::Dead),
         cause: redrive.filter.cause,
         namespaces: redrive.filter.namespaces.clone(),
-        before: Some(redrive.before()),
+        before: redrive.filter.before,
         after: redrive.after,
         limit: STEP_EVENTS,
     };
@@ -132,13 +135,9 @@ fn look(engine: &Engine, id: RedriveId) -> Result<Option<Look>, EngineError> {
 }
 
 impl Redrive {
-    /// Only what was given up on before this moment.
-    fn before(&self) -> Timestamp {
-        self.filter.before.map_or(self.at, |before| before.min(self.at))
-    }
-
+    /// Only what was given up on before it began.
     fn wants(&self, event: &Event) -> bool {
-        matches!(event.state, State::Dead { since } if since < self.before())
+        matches!(event.state, State::Dead { since } if since < self.at)
     }
 }
 
@@ -146,30 +145,33 @@ impl Redrive {
 struct Start {
     filter: Filter,
     actor: Actor,
+    /// The filter's moment, as people read it.
+    before: Option<String>,
 }
 
 impl Ask for Start {
     type Told = RedriveId;
 
     fn decide(&self, desk: &mut HealthyDesk<'_>) -> Result<Result<RedriveId, Fault>, EngineError> {
-        desk.audit(&self.deed())?;
+        // The number of its commit, so that it never comes twice.
+        desk.number();
+        let number = desk.healthy.shared.numbers.last();
+        desk.audit(&self.deed(number))?;
         let redrive =
             Redrive { filter: self.filter.clone(), at: desk.now, actor: self.actor.clone(), after: None, requeued: 0 };
-        // The number of its commit, so that it never comes twice.
-        let number = desk.healthy.shared.numbers.last();
         desk.healthy.engine.redrives.write(&number.to_be_bytes(), &encode_redrive(&redrive))?;
         Ok(Ok(RedriveId(number)))
     }
 }
 
 impl Start {
-    fn deed(&self) -> Deed {
-        let Filter { route, cause, before, namespaces } = &self.filter;
+    fn deed(&self, number: u64) -> Deed {
+        let Filter { route, cause, before: _, namespaces } = &self.filter;
         let target = format!(
-            "route={} cause={} before_ms={}",
+            "route={} cause={} before={} (redrive {number})",
             route.as_deref().unwrap_or("*"),
             cause.map_or("*", Cause::as_str),
-            before.map_or_else(|| "*".to_owned(), |before| before.as_millis().to_string()),
+            self.before.as_deref().unwrap_or("*"),
         );
         let namespace = match namespaces.as_deref() {
             Some([only]) => Some(only.clone()),

@@ -1,10 +1,12 @@
-//! Events that were never acknowledged: what a crash, or a group that failed, has left of them.
+//! What a process that died has left: events that were never acknowledged, and hand-overs that nobody is at any more.
 //!
-//! The id of a queued event begins with its number, so those above the last number that was acknowledged are one range. They
-//! go before any number above it is given again.
+//! A group that failed leaves the former too. The id of a queued event begins with its number, so those above the last number
+//! that was acknowledged are one range. They go before any number above it is given again.
 
 use super::super::counts::Counted;
 use super::super::engine::{Engine, EngineError};
+use super::super::record::encode_event;
+use super::super::room::{Noted, Room};
 use super::desk;
 use crate::chain::Chain;
 use crate::claim::Record;
@@ -44,4 +46,21 @@ pub(in crate::store) fn remove_above(engine: &Engine, acknowledged: u64) -> Resu
         removed += 1;
     }
     Ok(removed)
+}
+
+/// Lets these wait again where they waited: those who handed them over have died with their process. Synced by the next
+/// flush; what is lost of it is done again.
+pub(in crate::store) fn interrupt(engine: &Engine, room: &Room, delivering: &[EventId]) -> Result<(), EngineError> {
+    for id in delivering {
+        let Some(mut kept) = engine.read_event(*id)? else { continue };
+        let before = Some(Counted::of(&kept));
+        if !kept.event.interrupt() {
+            continue;
+        }
+        let Some(value) = encode_event(&kept) else { continue };
+        kept.record_bytes = value.len() as u64;
+        engine.write_event(*id, Some(&value))?;
+        room.note(&Noted { before, after: Some(Counted::of(&kept)) });
+    }
+    Ok(())
 }

@@ -145,13 +145,17 @@ impl Front {
         until("the loss of the store", || store.fault().is_some()).await;
     }
 
-    /// Lets the store come back.
-    pub(crate) async fn regain_store(&self) {
+    /// Lets the store come back, as time goes by.
+    pub(crate) async fn regain_store(&self, time_goes_by: impl Fn()) {
         let store = self.daemon.ledger().store();
         for name in FOILS {
             std::fs::remove_dir(store.dir().join(name)).unwrap();
         }
-        until("the store is back", || store.fault().is_none()).await;
+        until("the store is back", || {
+            time_goes_by();
+            store.fault().is_none()
+        })
+        .await;
     }
 
     /// How often an answer about claims came to this, on the route of this name.

@@ -2,7 +2,7 @@
 //!
 //! The app answers nothing by itself: it hands each request to the test as a [`Hit`], and the test says what the app
 //! does. That forces the order of things without a sleep.
-mod app;
+pub(crate) mod app;
 mod event;
 mod front;
 mod message;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 
 const KEYS: u64 = 12;
-const STEPS: usize = 400;
+const STEPS: usize = 300;
 
 /// What is known of an event: where it stands, and how often it was handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +164,8 @@ impl Run {
         self.home.store.shared.borrow(|engine| engine.fail_after(i64::MAX)).unwrap();
         let home = std::mem::replace(&mut self.home, Home::new());
         self.home = home.reopen().await;
+        let delivering = self.events.values_mut().filter(|known| known.state == StateName::Delivering);
+        delivering.for_each(|known| known.state = StateName::Queued);
     }
 
     async fn check(&self) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::claim::{Claim, Command, Outcome, ProcessingTtl, Record, Token};
-use crate::event::Delivery;
+use crate::event::{Delivery, State};
 use crate::store::{AnswerAt, OnStoreFailure, Request};
 
 fn claim_of(key: Key) -> Request {
@@ -145,11 +145,16 @@ async fn a_hand_over_that_a_crash_cut_off_is_logged_as_unknown() {
     let id = home.queued("e").await;
     home.begin_due(id).await;
     let home = home.reopen().await;
+    assert_eq!(home.event(id).await.state.name(), StateName::Queued, "nobody is at it");
+    home.check().await;
     assert_eq!(home.due(DueLane::Fresh).await, [id], "it is overdue");
     let again = home.begin_due(id).await;
     assert_eq!(again.delivery.attempts, 2);
     let log: Vec<_> = again.delivery.log.iter().map(|attempt| (attempt.number, attempt.outcome)).collect();
     assert_eq!(log, [(1, AttemptOutcome::Unknown)]);
+    // The same where the process lives, and what it knew of the hand-over got lost.
+    let again = home.begin_due(id).await;
+    assert_eq!((again.delivery.attempts, again.delivery.log.len()), (3, 2));
 }
 
 #[tokio::test]
@@ -412,7 +417,7 @@ async fn what_is_too_much_is_not_accepted() {
     let dir = tempfile::tempdir().unwrap();
     let time = ManualTime::new(START_MS);
     let small = StoreSettings { max_event_bytes: 40_000, ..settings(dir.path()) };
-    let full = StoreSettings { min_free_bytes: u64::MAX, ..settings(&dir.path().join("..").join(dir.path())) };
+    let full = StoreSettings { min_free_bytes: u64::MAX, ..settings(dir.path()) };
     let (store, metrics) = open_at(small, &time);
     let home = Home { dir, time, store, metrics };
     let id = home.queued("a").await;

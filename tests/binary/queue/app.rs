@@ -141,7 +141,8 @@ impl App {
     pub(crate) fn die(&self) {
         let Some(life) = self.life.lock().unwrap().take() else { return };
         life.over.store(true, Ordering::SeqCst);
-        TcpStream::connect(self.address).unwrap();
+        // Whoever comes next makes it look; the daemon may have been faster, and the door is closed.
+        let _refused = TcpStream::connect(self.address);
         life.accepting.join().unwrap();
         for stream in self.shared.open.lock().unwrap().values() {
             // The other side may have gone first.

@@ -18,7 +18,7 @@ use super::in_flight::Flight;
 use super::retry_after::retry_after;
 use super::settings::LaneSettings;
 use super::slots::Slot;
-use super::works::Works;
+use super::works::{Topic, Works};
 use crate::app::{self, EventMarks, Marks, Outcome};
 use crate::event::{Attempt, AttemptOutcome, Content, Event, EventId, How, MAX_EXCERPT_BYTES, Next};
 use crate::store::{BeginAsk, Begun, Fault, Finish};
@@ -75,15 +75,19 @@ impl HandOver<'_> {
             Begun::InProgress => return Ok(Done::InProgress),
         };
         let room = bodies.room(event.body_bytes).await;
-        let verdict = match content(works, &event).await {
-            Some(content) => works.send(settings, &event, content).await,
+        let request = works.request(settings, &event).await;
+        let is_asked = request.is_some();
+        let verdict = match request {
+            Some(request) => works.send(settings, request).await,
             None => Verdict::without_status(AttemptOutcome::NeverReached),
         };
         let Verdict { outcome, status, excerpt, retry_after } = verdict;
         let now = clock.now();
         let took_ms = u32::try_from(now.since(at).as_millis()).unwrap_or(u32::MAX);
         let attempt = Attempt { number: event.delivery.attempts, at, took_ms, outcome, status };
-        pass.note(&attempt, BreakerSettings::of(settings));
+        if is_asked {
+            pass.note(&attempt, BreakerSettings::of(settings));
+        }
         // The app is free for the next event, if its breaker says so.
         drop((room, slot));
         let next = settings.policy.next(&event, &attempt, retry_after, now, jitter());
@@ -94,25 +98,9 @@ impl HandOver<'_> {
     }
 }
 
-/// What was sent. What cannot be read is told of: the event is as one whose app is not reached, until it is given up on.
-async fn content(works: &Works, event: &Event) -> Option<Content> {
-    match works.store().event_content(event.id).await {
-        Ok(Some((_, content))) => Some(content),
-        Ok(None) => None,
-        Err(fault) => {
-            tracing::error!(route = %event.route, event = %event.id, %fault, "what was sent cannot be read");
-            None
-        }
-    }
-}
-
 impl Works {
-    /// Hands what was sent over to the app, and waits for its status for as long as it may take.
-    async fn send(&self, settings: &LaneSettings, event: &Event, content: Content) -> Verdict {
-        let Some(request) = self.request(settings, event, content) else {
-            tracing::error!(route = %event.route, event = %event.id, "the route's path does not lead to this event any more");
-            return Verdict::without_status(AttemptOutcome::NeverReached);
-        };
+    /// Hands a request over to the app, and waits for its status for as long as it may take.
+    async fn send(&self, settings: &LaneSettings, request: Request<Bytes>) -> Verdict {
         tokio::select! {
             outcome = self.apps.send_for_status(&settings.route, request, settings.max_duration) => self.judge(outcome),
             () = self.cut.cancelled() => Verdict::without_status(AttemptOutcome::Unknown),
@@ -137,8 +125,24 @@ impl Works {
         }
     }
 
-    /// The request for the app, if the event can still be addressed.
-    fn request(&self, settings: &LaneSettings, event: &Event, content: Content) -> Option<Request<Bytes>> {
+    /// The request for the app. What stands in its way is told of; the event is then as one whose app is not reached, until
+    /// it is given up on.
+    async fn request(&self, settings: &LaneSettings, event: &Event) -> Option<Request<Bytes>> {
+        let why = match self.store().content(event.id).await {
+            Ok(Some(content)) => match self.addressed(settings, event, content) {
+                Some(request) => return Some(request),
+                None => "the path of its route does not lead to it any more",
+            },
+            Ok(None) => "what was sent is gone",
+            Err(fault) => fault.as_str(),
+        };
+        if let Some(left_out) = self.quiet.permits(&event.route, Topic::NotAsked) {
+            tracing::error!(route = %event.route, event = %event.id, why, left_out, "an event cannot be handed over");
+        }
+        None
+    }
+
+    fn addressed(&self, settings: &LaneSettings, event: &Event, content: Content) -> Option<Request<Bytes>> {
         let Content { target, sender_id, headers, body } = content;
         let target: Uri = target.parse().ok()?;
         let uri = settings.forward_to.extended(settings.path.suffix(target.path())?, target.query())?;

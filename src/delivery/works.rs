@@ -42,6 +42,8 @@ pub(super) enum Topic {
     Buried,
     /// The store could not be asked.
     Store,
+    /// An event for which there is no request.
+    NotAsked,
 }
 
 impl Works {

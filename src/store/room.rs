@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::bells::Bells;
 use super::content_file;
 use super::content_log::Segments;
-use super::counts::{Counted, Counts};
+use super::counts::{Counted, Counts, OfRoute};
 use super::directory::free_bytes;
 use super::engine::{Engine, EngineError};
 use super::fault::Fault;
@@ -20,7 +20,7 @@ use super::gauges::Gauges;
 use super::kept::{ContentFile, Place};
 use super::settings::StoreSettings;
 use crate::chain::Chain;
-use crate::event::{EventId, Failure, State};
+use crate::event::{EventId, Failure, State, StateName};
 use crate::metrics::{ByRouteAndReason, Metrics};
 
 /// More than the value of an entry takes beside its content, with what the database adds to it.
@@ -174,6 +174,17 @@ impl Room {
     #[cfg(test)]
     pub(super) fn counts(&self) -> Counts {
         self.lock().counts.clone()
+    }
+
+    /// How many events wait for a hand-over, or are in one, by route; none where there are none.
+    pub(super) fn unfinished(&self) -> Vec<(Box<str>, u64)> {
+        let taken = self.lock();
+        let of_route = |route: &str| {
+            let OfRoute { by_state, .. } = taken.counts.of_route(route);
+            by_state[StateName::Queued as usize] + by_state[StateName::Delivering as usize]
+        };
+        let all = taken.counts.routes().map(|route| (Box::from(route), of_route(route)));
+        all.filter(|(_, count)| *count > 0).collect()
     }
 
     /// What is kept of what apps have handled, in bytes.

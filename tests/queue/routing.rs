@@ -3,7 +3,7 @@
 use onced::delivery::Replayed;
 use onced::event::StateName;
 
-use crate::harness::{App, Event, Front, Reply, route};
+use crate::harness::{App, Event, Front, Reply, route, until};
 use crate::queue::{SECOND, a_while, entry, github, queue, until_entries, until_entry, until_state, until_waits};
 
 #[tokio::test]
@@ -18,6 +18,12 @@ async fn events_of_a_route_that_is_gone_are_parked_and_go_on_when_it_is_back() {
     time.advance(3_600 * SECOND);
     a_while().await;
     app.assert_quiet();
+    let age = "onced_queue_oldest_seconds{route=\"github\"}";
+    until("the age of what is parked", || {
+        time.advance(SECOND);
+        front.sample(age) >= 3_600.0
+    })
+    .await;
     let parked = entry(&front).await;
     assert_eq!((parked.state.name(), parked.delivery.attempts), (StateName::Queued, 1));
     assert_eq!(front.daemon.delivery().replay(parked.id, false).await, Ok(Replayed::Parked));
@@ -50,6 +56,41 @@ async fn a_changed_target_takes_the_waiting_events_along() {
     .await;
     assert!(all.iter().all(|entry| new.url().ends_with(&*entry.delivery.app)));
     old.assert_quiet();
+}
+
+/// A path was called otherwise, and what had come by the old one had no app any more.
+#[tokio::test]
+async fn a_path_that_is_called_otherwise_takes_the_waiting_events_along() {
+    let mut app = App::start().await;
+    let (mut front, time) = github(&app, "").await;
+    front.post(&Event::github("e-1", "{}").at("/hooks/github?a=b")).await.assert(202, "accepted");
+    app.answers(Reply::status(503)).await;
+    until_waits(&front, 1).await;
+    front.reload("path = \"/hooks/github\"", "path = \"/hooks/away\"").await.unwrap();
+    time.advance(10 * SECOND);
+    let seen = app.answers(Reply::ok()).await;
+    assert_eq!((seen.target(), seen.attempt()), (&b"/in?a=b"[..], "2"));
+    until_state(&front, StateName::Delivered).await;
+}
+
+/// Of a prefix nobody can tell any more what followed it: such an event is a dead letter in the end, and not lost. The app
+/// is not blamed for it.
+#[tokio::test]
+async fn an_event_that_cannot_be_addressed_any_more_waits_and_leaves_the_breaker_alone() {
+    let mut app = App::start().await;
+    let time = onced::clock::ManualTime::new(crate::queue::START_MS);
+    let lines = "[route.delivery]\nbreaker_failures = 1";
+    let routes = queue("github", &app, lines).replace("/hooks/github", "/hooks/*");
+    let mut front = Front::on_clock(&routes, &time).await;
+    front.post(&Event::github("e-1", "{}").at("/hooks/a")).await.assert(202, "accepted");
+    app.answers(Reply::status(500)).await;
+    until_waits(&front, 1).await;
+    front.reload("/hooks/*", "/away/*").await.unwrap();
+    time.advance(10 * SECOND);
+    until_waits(&front, 2).await;
+    front.post(&Event::github("e-2", "{}").at("/away/b")).await.assert(202, "accepted");
+    assert_eq!(app.answers(Reply::ok()).await.target(), b"/inb");
+    app.assert_quiet();
 }
 
 #[tokio::test]

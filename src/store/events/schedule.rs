@@ -46,6 +46,12 @@ impl Store {
         self.walk(move |shared| walked(shared, |engine| page(engine, &front, lane, now, &taken, limit))).await
     }
 
+    /// How many events are not finished, by route; routes without any are left out. As it was counted last: nothing waits.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<(Box<str>, u64)> {
+        self.room.unfinished()
+    }
+
     /// When the event arrived that waits longest in the schedule of a route, as far as it is among the first of a lane.
     ///
     /// # Errors

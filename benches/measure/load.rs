@@ -85,7 +85,8 @@ pub(crate) struct Load<'a> {
 
 /// What a run came to.
 pub(crate) struct Tally {
-    /// Keys granted in the measured time.
+    /// Keys granted, warm-up included, and those of the measured time.
+    pub(crate) granted: u64,
     measured: u64,
     elapsed: Duration,
     /// Of the rounds that ended in the measured time.
@@ -177,7 +178,7 @@ impl<'a> Run<'a> {
             Until::Rounds(rounds) => (now, None, rounds, Duration::ZERO),
         };
         let latencies = Histogram::new();
-        let tally = Tally { measured: 0, elapsed, latencies, refused: 0, first_refusal: None };
+        let tally = Tally { granted: 0, measured: 0, elapsed, latencies, refused: 0, first_refusal: None };
         Self { load, keys, begin, end, rounds_left, in_flight: 0, fresh: Vec::new(), tally }
     }
 
@@ -230,6 +231,7 @@ impl<'a> Run<'a> {
             self.tally.refused += refused as u64;
             self.tally.first_refusal.get_or_insert_with(|| connection.excerpt());
         }
+        self.tally.granted += granted as u64;
         if now >= self.begin && self.end.is_none_or(|end| now < end) {
             self.tally.measured += granted as u64;
             self.tally.latencies.record(now - connection.begun);

@@ -79,9 +79,17 @@ fn synced_write(directory: &Path) -> io::Result<Duration> {
 
 /// Bytes of memory a process holds.
 pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
+    status_bytes(pid, "VmRSS:")
+}
+
+/// The most that it has held.
+pub(crate) fn peak_bytes(pid: u32) -> io::Result<u64> {
+    status_bytes(pid, "VmHWM:")
+}
+
+fn status_bytes(pid: u32, name: &str) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let kib =
-        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let kib = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     kib.map(|kib| kib * 1024).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
@@ -90,8 +98,13 @@ pub(crate) fn disk_bytes(directory: &Path) -> io::Result<u64> {
     let mut total = 0;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        let metadata = entry.metadata()?;
-        total += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * 512 };
+        // A running server's files come and go.
+        total += match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => disk_bytes(&entry.path())?,
+            Ok(metadata) => metadata.blocks() * 512,
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
     }
     Ok(total)
 }

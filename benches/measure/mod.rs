@@ -1,8 +1,12 @@
 //! What the benches have in common: one load generator for all rivals, the keys that it asks for, the rivals as processes,
-//! and the figures.
+//! the app behind them, and the figures.
 #![allow(dead_code, reason = "each bench takes what it needs")]
 
+pub(crate) mod address;
+pub(crate) mod app;
 pub(crate) mod connection;
+pub(crate) mod counts;
+pub(crate) mod event;
 pub(crate) mod histogram;
 pub(crate) mod keys;
 pub(crate) mod load;

@@ -3,8 +3,9 @@
 
 use std::{
     fs,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
@@ -192,6 +193,15 @@ impl Server {
     /// Where the load goes.
     pub(crate) fn target(&self, unix: bool) -> Target {
         if unix { Target::Unix(self.socket.clone()) } else { Target::Tcp(self.address) }
+    }
+
+    /// What the control API answers on the Unix socket, head and all.
+    pub(crate) fn ask(&self, path: &str) -> io::Result<String> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
     }
 
     pub(crate) fn pid(&self) -> u32 {

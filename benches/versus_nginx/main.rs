@@ -11,8 +11,6 @@
 //! Without `--bench`, which `cargo bench` passes, or with `--test`, it is a short test that every event is answered as it
 //! should be and reaches the app once. A rival that is not installed is left out with a word.
 
-mod app;
-mod event;
 #[path = "../measure/mod.rs"]
 mod measure;
 
@@ -21,9 +19,9 @@ use std::{env, error::Error, num::NonZeroUsize, path::Path, path::PathBuf, proce
 use clap::Parser;
 use tempfile::TempDir;
 
-use app::App;
-use event::{Events, SECRET};
 use measure::{
+    app::App,
+    event::{Events, Grant, SECRET},
     histogram::Histogram,
     keys::Keys,
     load::{Load, Round, Until},
@@ -135,7 +133,7 @@ impl Rival {
     }
 
     fn run(&mut self, connections: usize, until: Until) -> Result<(), Box<dyn Error>> {
-        let dialect = Events::new(&self.server.address.to_string());
+        let dialect = Events::new(&self.server.address.to_string(), Grant::Handled);
         let target = &self.server.target(false);
         let (before, cpu_before) = (self.keys.taken(), cpu_time(self.server.pid())?);
         let tally = Load { target, dialect: &dialect, round: Round::Claim, connections, until }.run(&mut self.keys)?;
@@ -143,9 +141,12 @@ impl Rival {
             return Err(format!("{} refused {} events, first by: {refusal}", self.name, tally.refused).into());
         }
         self.answered += self.keys.taken() - before;
-        let handled = self.app.handled();
-        if handled != self.answered {
-            return Err(format!("{}: {} events were answered, {handled} handled", self.name, self.answered).into());
+        let (handled, distinct) = (self.app.counts().all(), self.app.counts().distinct());
+        if [handled, distinct] != [self.answered; 2] {
+            let (name, answered) = (self.name, self.answered);
+            return Err(
+                format!("{name}: {answered} events were answered, {handled} handled, {distinct} of them once").into()
+            );
         }
         self.cpu += cpu_time(self.server.pid())?.saturating_sub(cpu_before);
         self.rates.push(tally.rate());

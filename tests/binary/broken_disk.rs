@@ -16,8 +16,8 @@ use crate::harness::{House, eventually};
 use crate::sync::{Trace, is_sync, is_write_of_record};
 use crate::tools;
 
-const EIO: u32 = 5;
-const EROFS: u32 = 30;
+pub(crate) const EIO: u32 = 5;
+pub(crate) const EROFS: u32 = 30;
 const DEADLINE: Duration = Duration::from_secs(1);
 
 /// The library, built once.
@@ -37,17 +37,21 @@ fn library() -> Option<&'static PathBuf> {
 }
 
 /// A house whose disk can be broken.
-struct Broken {
-    house: House,
+pub(crate) struct Broken {
+    pub(crate) house: House,
     control: PathBuf,
 }
 
 impl Broken {
     fn new() -> Option<Self> {
+        Self::in_house(House::new())
+    }
+
+    /// Takes over a house; its settings become those of this kind of disk.
+    pub(crate) fn in_house(mut house: House) -> Option<Self> {
         let library = library()?;
-        let mut house = House::new();
         let control = house.beside("fault");
-        house.settings = format!("commit_deadline = \"{}s\"", DEADLINE.as_secs());
+        house.settings += &format!("\ncommit_deadline = \"{}s\"", DEADLINE.as_secs());
         house.environment = vec![
             ("LD_PRELOAD", library.display().to_string()),
             ("ONCED_FAULT", control.display().to_string()),
@@ -56,14 +60,14 @@ impl Broken {
         Some(Self { house, control })
     }
 
-    fn fault(&self, text: &str) {
+    pub(crate) fn fault(&self, text: &str) {
         // Renamed into place: half a word must not be read.
         let beside = self.house.beside("fault.new");
         fs::write(&beside, text).unwrap();
         fs::rename(beside, &self.control).unwrap();
     }
 
-    fn heal(&self) {
+    pub(crate) fn heal(&self) {
         fs::remove_file(&self.control).unwrap();
     }
 }

@@ -91,6 +91,12 @@ impl Client {
         Ok(answer)
     }
 
+    /// Sends a request as it is, and waits for its answer.
+    pub(crate) fn exchange(&mut self, request: &[u8]) -> io::Result<Answer> {
+        self.stream.get_mut().write_all(request)?;
+        self.receive()
+    }
+
     /// Sends bytes as they are.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).unwrap();

@@ -1,12 +1,15 @@
-/* Preloaded into the daemon: makes the calls with which its files become durable fail or hang.
+/* Preloaded into the daemon: makes the calls with which its files become durable fail, hang, or be its last.
  *
- * The file named by ONCED_FAULT says what: "<calls> <fault>", where calls is "sync" (fsync, fdatasync), "write" (pwrite)
- * or "all" (also opening for writing), and fault is "hang", or an errno, followed by "once" where it ends by itself.
- * A call that hangs says so by making the file "$ONCED_FAULT.hanging". Only files below ONCED_FAULT_DIR are touched. */
+ * The file named by ONCED_FAULT says what: "<calls> <fault>", where calls is "sync" (fsync, fdatasync), "write" (write,
+ * pwrite) or "all" (also opening for writing), and fault is "hang", or an errno, followed by "once" where it ends by
+ * itself, or "kill" and a number: of these calls the process is killed before the one of that number. A call that hangs
+ * says so by making the file "$ONCED_FAULT.hanging". Only files below ONCED_FAULT_DIR are touched. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +36,11 @@ static int fault(const char *call, const char *path) {
         close(fd);
         if (length <= 0 || sscanf(text, "%15s %15s %15s", calls, what, once) < 2) return 0;
         if (strcmp(calls, call) != 0 && strcmp(calls, "all") != 0) return 0;
+        if (strcmp(what, "kill") == 0) {
+            static atomic_int calls_made;
+            if (atomic_fetch_add(&calls_made, 1) + 1 == atoi(once)) kill(getpid(), SIGKILL);
+            return 0;
+        }
         if (strcmp(what, "hang") != 0) {
             /* Of several threads only the one that removes the file fails. */
             if (strcmp(once, "once") == 0 && unlink(control) != 0) return 0;
@@ -67,6 +75,11 @@ int fsync(int fd) {
 int fdatasync(int fd) {
     FAIL_ON("sync", fd);
     return REAL("fdatasync", int (*)(int))(fd);
+}
+
+ssize_t write(int fd, const void *bytes, size_t length) {
+    FAIL_ON("write", fd);
+    return REAL("write", ssize_t (*)(int, const void *, size_t))(fd, bytes, length);
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t at) {

@@ -98,7 +98,7 @@ impl House {
         let log = Log::default();
         let (lines, to) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
         let reader = thread::spawn(move || lines.lines().map_while(Result::ok).for_each(|line| to.add(line)));
-        let mut daemon = Daemon { child, address: String::new(), log };
+        let mut daemon = Daemon { child, address: String::new(), hooks: String::new(), log };
         let deadline = Instant::now() + PATIENCE;
         while !daemon.log.wait_for("ready", Duration::from_millis(20)) {
             if let Some(status) = daemon.child.try_wait().unwrap() {
@@ -108,8 +108,12 @@ impl House {
             }
             assert!(Instant::now() < deadline, "neither ready nor ended: {:#?}", daemon.log.lines());
         }
-        let listening = daemon.log.entry("listening").unwrap();
-        daemon.address = listening["address"].as_str().unwrap().to_owned();
+        let listens = |listener: &str| {
+            let of_it = |entry: &Value| entry["message"] == "listening" && entry["listener"] == listener;
+            let entry = entries(&daemon.log.lines()).find(of_it)?;
+            entry["address"].as_str().map(ToOwned::to_owned)
+        };
+        (daemon.address, daemon.hooks) = (listens("api").unwrap(), listens("hooks").unwrap_or_default());
         Ok(daemon)
     }
 }
@@ -131,7 +135,10 @@ impl Refused {
 /// A running daemon, killed when dropped.
 pub(crate) struct Daemon {
     pub(crate) child: Child,
+    /// The control API's.
     pub(crate) address: String,
+    /// The senders'; empty without a route.
+    pub(crate) hooks: String,
     pub(crate) log: Log,
 }
 
@@ -213,10 +220,11 @@ impl Log {
 }
 
 fn entry(lines: &[String], message: &str) -> Option<Value> {
-    lines
-        .iter()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .find(|entry| entry["message"].as_str().is_some_and(|found| found.contains(message)))
+    entries(lines).find(|entry| entry["message"].as_str().is_some_and(|found| found.contains(message)))
+}
+
+fn entries(lines: &[String]) -> impl Iterator<Item = Value> {
+    lines.iter().filter_map(|line| serde_json::from_str(line).ok())
 }
 
 /// Tries again and again until it holds; how long that took.

@@ -35,13 +35,14 @@ impl Trace {
         Self { strace, output, before: 0 }
     }
 
-    /// Asks something until its answer is seen, so that every thread that answers is traced; what follows is kept.
-    fn warm_up(&mut self, mut ask: impl FnMut()) {
+    /// Asks something until its answer, which begins like this, is seen, so that every thread that answers is traced; what
+    /// follows is kept.
+    pub(crate) fn warm_up(&mut self, answer: &str, mut ask: impl FnMut()) {
         eventually(Duration::from_secs(20), "an answer is seen in the trace", || {
             ask();
             let text = fs::read_to_string(&self.output).unwrap();
             self.before = text.len();
-            text.contains("HTTP/1.1 201")
+            text.contains(answer)
         });
     }
 
@@ -85,8 +86,12 @@ pub(crate) fn is_sync(line: &str) -> bool {
 }
 
 fn is_answer(line: &str) -> bool {
-    ["write(", "sendto(", "writev(", "sendmsg("].iter().any(|call| line.starts_with(call))
-        && line.contains("HTTP/1.1 201")
+    is_sent(line, "HTTP/1.1 201")
+}
+
+/// Whether it sends an answer that begins like this.
+pub(crate) fn is_sent(line: &str, answer: &str) -> bool {
+    ["write(", "sendto(", "writev(", "sendmsg("].iter().any(|call| line.starts_with(call)) && line.contains(answer)
 }
 
 fn claim_traced(house: &House) -> Vec<String> {
@@ -94,7 +99,7 @@ fn claim_traced(house: &House) -> Vec<String> {
     let mut client = daemon.client();
     let mut trace = Trace::attach(house, &daemon);
     let mut asked = 0;
-    trace.warm_up(|| {
+    trace.warm_up("HTTP/1.1 201", || {
         asked += 1;
         assert_eq!(client.claim("a", &format!("warm-{asked}"), &token(1), "1h").status, 201);
     });

@@ -1,15 +1,15 @@
 //! The app behind the proxies: one thread and epoll, so that it costs little and the same for each of them.
 //!
-//! It answers every event with 200. One that guards itself does what people write by hand: before its work it sets the
-//! event's key in Redis if nobody has, and after it sets the key as done.
+//! It answers every event with 200, and knows of each whether it has had it before. One that guards itself does what people
+//! write by hand: before its work it sets the event's key in Redis if nobody has, and after it sets the key as done.
 
 use std::{
     collections::HashMap,
     io::{self, ErrorKind, Read, Write},
-    net::{Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -18,6 +18,12 @@ use std::{
 use mio::{
     Events, Interest, Poll, Token,
     net::{TcpListener, TcpStream},
+};
+
+use super::{
+    address::Address,
+    counts::{Counts, Seen},
+    event::value,
 };
 
 /// How often the thread looks whether it is to stop.
@@ -33,25 +39,39 @@ const ID: &[u8] = b"x-github-delivery:";
 /// An app that runs until it is dropped.
 pub(crate) struct App {
     pub(crate) address: SocketAddr,
-    handled: Arc<AtomicU64>,
+    counts: Arc<Counts>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    own: Option<Address>,
 }
 
 impl App {
     /// `redis` is where it keeps what it has handled; without one it handles everything that comes.
     pub(crate) fn start(redis: Option<SocketAddr>) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let own = Address::reserve()?;
+        let mut app = Self::listen(own.address, redis)?;
+        app.own = Some(own);
+        Ok(app)
+    }
+
+    /// An app where there was none before.
+    pub(crate) fn appear(at: &Address) -> io::Result<Self> {
+        Self::listen(at.address, None)
+    }
+
+    fn listen(address: SocketAddr, redis: Option<SocketAddr>) -> io::Result<Self> {
+        // It reuses the address: no other socket listens there.
+        let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let (handled, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counts, stop) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
         let work = Work {
             listener: TcpListener::from_std(listener),
             poll: Poll::new()?,
             redis,
             ends: HashMap::new(),
             next: LISTENER.0 + 1,
-            handled: Arc::clone(&handled),
+            seen: Seen::default(),
+            counts: Arc::clone(&counts),
         };
         let told = Arc::clone(&stop);
         let thread = thread::Builder::new().name("app".into()).spawn(move || {
@@ -59,12 +79,12 @@ impl App {
                 eprintln!("the app failed: {error}");
             }
         })?;
-        Ok(Self { address, handled, stop, thread: Some(thread) })
+        Ok(Self { address, counts, stop, thread: Some(thread), own: None })
     }
 
-    /// Events that were answered with 200.
-    pub(crate) fn handled(&self) -> u64 {
-        self.handled.load(Ordering::Relaxed)
+    /// What it has had so far.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 }
 
@@ -99,7 +119,8 @@ struct Work {
     redis: Option<SocketAddr>,
     ends: HashMap<Token, End>,
     next: usize,
-    handled: Arc<AtomicU64>,
+    seen: Seen,
+    counts: Arc<Counts>,
 }
 
 impl Work {
@@ -159,10 +180,10 @@ impl Work {
         match &mut end.role {
             Role::Proxy { redis } => match (whole(&end.incoming[..end.filled]), *redis) {
                 (None, _) => {}
-                (Some(_), None) => {
+                (Some(id), None) => {
+                    // Before the answer: whoever has it may look at the counts.
+                    self.counts.handled(&mut self.seen, id);
                     end.filled = 0;
-                    // Before the answer: whoever has it may look at the count.
-                    self.handled.fetch_add(1, Ordering::Relaxed);
                     end.socket.write_all(OK)?;
                 }
                 (Some(id), Some(redis)) => {
@@ -200,7 +221,9 @@ impl Work {
             return end.socket.write_all(&command(&[b"SET", key, b"done", b"EX", b"345600"]));
         }
         let Some(proxy) = self.ends.get_mut(proxy) else { return Ok(()) };
-        self.handled.fetch_add(u64::from(granted), Ordering::Relaxed);
+        if granted {
+            self.counts.handled(&mut self.seen, key);
+        }
         proxy.socket.write_all(if granted { OK } else { CONFLICT })
     }
 }
@@ -239,11 +262,6 @@ fn whole(input: &[u8]) -> Option<&[u8]> {
         }
     }
     (input.len() >= end + 4 + length).then_some(id)
-}
-
-fn value<'l>(line: &'l [u8], name: &[u8]) -> Option<&'l [u8]> {
-    let (found, value) = line.split_at_checked(name.len())?;
-    found.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
 }
 
 /// A command as an array of bulk strings.

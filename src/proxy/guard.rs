@@ -7,7 +7,7 @@ use http::Response;
 use tokio::time::Instant;
 
 use super::kept::KeptAnswer;
-use super::settings::{DuplicateResponse, InFlight, OnUnknownOutcome, RouteSettings};
+use super::settings::{DuplicateResponse, InFlight, Mode, OnUnknownOutcome, RouteSettings};
 use super::verdict::Verdict;
 use super::{Proxy, answer};
 use crate::claim::{ConfirmedTtl, Done, Key, Outcome, Token};
@@ -94,9 +94,12 @@ impl Proxy {
     }
 }
 
-/// The app's answer again, on a route that asks for it and if it was kept; else what its sender takes for success, if
-/// that is not 200.
+/// What a queue route says of each of its events; elsewhere the app's answer again, on a route that asks for it and if it was
+/// kept; else what its sender takes for success, if that is not 200.
 fn replay(route: &RouteSettings, done: &Done) -> Option<Response<Bytes>> {
+    if let Mode::Queue { acknowledge } = &route.mode {
+        return Some(answer::acknowledgement(acknowledge));
+    }
     match route.duplicate_response {
         DuplicateResponse::Plain => None,
         DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),

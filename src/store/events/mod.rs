@@ -50,7 +50,7 @@ use super::job::Job;
 use super::list::STEP_RECORDS;
 use crate::chain::Chain;
 use crate::claim::{Namespace, Timestamp};
-use crate::event::{Cause, Event, EventId, StateName};
+use crate::event::{Cause, Event, EventId, State, StateName};
 use work::{Ask, Asked};
 
 /// Which events are wanted.
@@ -64,7 +64,7 @@ pub struct EventSelection {
     pub cause: Option<Cause>,
     /// Those of these namespaces only.
     pub namespaces: Option<Vec<Namespace>>,
-    /// Those that arrived before this moment only.
+    /// Those before this moment only: dead letters by when they were given up on, others by when they arrived.
     pub before: Option<Timestamp>,
     /// Those after this one.
     pub after: Option<EventId>,
@@ -86,8 +86,16 @@ impl EventSelection {
         self.route.as_ref().is_none_or(|route| *route == event.route)
             && self.state.is_none_or(|state| state == event.state.name())
             && self.cause.is_none_or(|cause| event.delivery.cause == Some(cause))
-            && self.before.is_none_or(|before| event.received_at < before)
+            && self.before.is_none_or(|before| moment(event) < before)
             && self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(&event.namespace))
+    }
+}
+
+/// What `before` speaks of, in lists and redrives alike.
+fn moment(event: &Event) -> Timestamp {
+    match event.state {
+        State::Dead { since } => since,
+        State::Queued(_) | State::Delivering(_) | State::Delivered { .. } | State::Passed { .. } => event.received_at,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::super::content_log::Laid;
 use super::super::engine::EngineError;
 use super::super::fault::Fault;
 use super::super::healthy::HealthyDesk;
@@ -48,6 +49,8 @@ pub(in crate::store) struct Fresh {
 pub(in crate::store) enum FreshContent {
     /// For the content log, encoded.
     Small(Vec<u8>),
+    /// In the content log, synced.
+    Laid(Laid),
     /// In a file that is synced.
     File(ContentFile),
 }
@@ -55,7 +58,7 @@ pub(in crate::store) enum FreshContent {
 impl Fresh {
     pub(in crate::store) fn file(&self) -> Option<&ContentFile> {
         match &self.content {
-            FreshContent::Small(_) => None,
+            FreshContent::Small(_) | FreshContent::Laid(_) => None,
             FreshContent::File(file) => Some(file),
         }
     }

@@ -1,5 +1,6 @@
 //! The event log against plain maps, against crashes and against damage.
 
+mod contents;
 mod letters;
 mod model;
 mod queue;

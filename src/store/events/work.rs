@@ -31,6 +31,11 @@ pub(in crate::store) trait Ask: fmt::Debug + Send + 'static {
         None
     }
 
+    /// Whether it is of no use, and may do harm, once its caller has given up: that has gone on without it.
+    fn needs_its_caller(&self) -> bool {
+        false
+    }
+
     /// How many entries have to be looked at for it.
     fn weight(&self) -> usize {
         1
@@ -97,6 +102,9 @@ impl<A: Ask> Asked<A> {
 impl<A: Ask> Work for Asked<A> {
     fn decide(&mut self, desk: &mut HealthyDesk<'_>) -> Result<(), EngineError> {
         desk.is_written = false;
+        if self.ask.needs_its_caller() && self.to.is_closed() {
+            return Ok(());
+        }
         self.reply = Some(self.ask.decide(desk)?);
         self.noted = std::mem::take(&mut desk.noted);
         self.is_written = desk.is_written;

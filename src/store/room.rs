@@ -282,6 +282,7 @@ impl Room {
         let mut taken = self.lock();
         self.letters.store(counts.letters, Ordering::Release);
         taken.gauges.show_all(&counts, &self.metrics);
+        self.metrics.unreadable_events.set(i64::try_from(stock.unreadable).unwrap_or(i64::MAX));
         taken.counts = counts;
         drop(taken);
         self.bells.ring_all();

@@ -1,6 +1,7 @@
 //! The claim that guards an attempt: how it is come by, and how it ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
@@ -11,8 +12,12 @@ use super::settings::{DuplicateResponse, InFlight, Mode, OnUnknownOutcome, Route
 use super::verdict::Verdict;
 use super::{Proxy, answer};
 use crate::claim::{ConfirmedTtl, Done, Key, Outcome, Token};
+use crate::event::State;
 use crate::ledger::{Ask, AskClaim, Ledger};
-use crate::store::{AnswerAt, Fault};
+use crate::store::{Action, Actor, AnswerAt, Fault};
+
+/// Who queues a dead letter anew by sending its event again, for the audit list.
+const SENDER: &str = "sender";
 
 /// The claim that guards an attempt.
 #[derive(Debug)]
@@ -84,12 +89,34 @@ impl Proxy {
                 confirmed_ttl,
                 degraded: answer.degraded,
             }),
-            Outcome::Done(done) => Err(Verdict::Duplicate { replay: replay(route, &done) }),
+            Outcome::Done(done) => Err(self.done(route, &done).await),
             Outcome::InProgress { expires_at, .. } => {
                 Err(Verdict::InProgress { expires_in: expires_at.since(self.ledger.clock().now()) })
             }
             // A claim that brings no fingerprint comes to nothing else.
             _ => Err(Verdict::Broken),
+        }
+    }
+
+    /// What a sender is told whose event's key is done: that it is handled. But the event may be in a queue, as a dead letter
+    /// that was redriven, or by another route; then a sender that waits for the app is not told so before it is, and that it
+    /// comes again gives up nothing.
+    async fn done(&self, route: &RouteSettings, done: &Done) -> Verdict {
+        let duplicate = || Verdict::Duplicate { replay: replay(route, done) };
+        let (Mode::Sync, Some(id)) = (&route.mode, done.event) else { return duplicate() };
+        let (store, now) = (self.ledger.store(), self.ledger.clock().now());
+        match store.event(id.into()).await {
+            Ok(None) => duplicate(),
+            Ok(Some(event)) if event.state.handled_at().is_some() => duplicate(),
+            Ok(Some(event)) => {
+                if let State::Dead { .. } = event.state
+                    && let Err(fault) = store.requeue(event.id, Actor::new(SENDER), Action::Redrive).await
+                {
+                    tracing::warn!(route = %route.name, %fault, "a dead letter that was sent again could not be queued anew");
+                }
+                Verdict::InProgress { expires_in: event.state.due().map_or(Duration::ZERO, |due| due.at.since(now)) }
+            }
+            Err(_) => Verdict::StoreDown,
         }
     }
 }

@@ -175,6 +175,35 @@ async fn an_event_is_shown_with_its_attempts_and_its_next() {
     queue.end().await;
 }
 
+/// `onced dead-letters discard` took whatever id it was given: a queued event was lost by it, and so was the history of a
+/// delivered one.
+#[tokio::test]
+async fn the_command_discards_dead_letters_alone() {
+    let mut queue = Queue::new("").await;
+    let (first, second) = (queue.accept("orders", "e-1").await, queue.accept("orders", "e-2").await);
+    let hit = queue.app.hit().await;
+    let discard = async |id: &str| queue.home.ask(&bare("DELETE", &format!("/v1/events/{id}?state=dead"))).await;
+    let command = async |id: &str| run(&queue.home, &["dead-letters", "discard", id]).await;
+    for id in [&first, &second] {
+        let refused = discard(id).await;
+        assert_eq!((refused.status, refused.problem().as_str()), (409, "not_dead"));
+        let said = command(id).await;
+        assert_eq!((said.exit, said.err.as_str()), (1, "onced: the event is no dead letter\n"), "{said:?}");
+    }
+    hit.answer(Reply::ok());
+    queue.until_state(&first, "delivered").await;
+    assert_eq!(command(&first).await.exit, 1);
+    for query in ["state=queued", "state=", "stat=dead", "state=dead&state=dead"] {
+        let answer = queue.home.ask(&bare("DELETE", &format!("/v1/events/{first}?{query}"))).await;
+        assert_eq!((answer.status, answer.problem().as_str()), (400, "invalid_field"), "{query}");
+    }
+    assert_eq!(queue.ids("/v1/events").await.len(), 2);
+    assert_eq!(command("00000000000000000000000000000001").await.out, "discarded: existed false\n");
+    queue.app.hit().await.answer(Reply::ok());
+    queue.until_state(&second, "delivered").await;
+    queue.end().await;
+}
+
 #[tokio::test]
 async fn what_is_being_handed_over_is_not_discarded_and_what_waits_is() {
     let mut queue = Queue::new("").await;

@@ -175,6 +175,27 @@ async fn an_event_is_shown_with_its_attempts_and_its_next() {
     queue.end().await;
 }
 
+/// A queued event's key reads `done`, as if the app had handled it. It says which event it is, so that what became of that
+/// can be looked up; and an event is found by the id that its sender knows.
+#[tokio::test]
+async fn a_key_that_is_done_names_the_event_that_was_accepted_with_it() {
+    let mut queue = Queue::new("").await;
+    let event = queue.accept("orders", "e-1").await;
+    let hit = queue.app.hit().await;
+    let claim = queue.home.ask(&bare("GET", "/v1/claims/route:orders/e-1")).await.json();
+    assert_eq!((&claim["state"], &claim["event"]), (&json!("done"), &json!(event)));
+    let said = run(&queue.home, &["get", "route:orders:e-1"]).await;
+    assert!(said.out.starts_with("done: ") && said.out.contains(&format!(", event {event}, ")), "{said:?}");
+    hit.answer(Reply::ok());
+    queue.until_state(&event, "delivered").await;
+    // A claim that an app made itself has no event.
+    run(&queue.home, &["claim", "mail:m"]).await;
+    run(&queue.home, &["confirm", "mail:m"]).await;
+    let claim = queue.home.ask(&bare("GET", "/v1/claims/mail/m")).await.json();
+    assert!(claim["state"] == "done" && claim.get("event").is_none(), "{claim}");
+    queue.end().await;
+}
+
 /// `onced dead-letters discard` took whatever id it was given: a queued event was lost by it, and so was the history of a
 /// delivered one.
 #[tokio::test]

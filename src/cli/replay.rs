@@ -20,9 +20,10 @@ use super::{Exit, say};
                         the guard.\n\n\
                         With --to the command sends the event itself, to exactly that URL, without what its sender proved \
                         itself with: authorization, cookie, proxy-authorization, and headers whose names contain token, \
-                        secret or api-key are left out. A signature header stays, since it is what the app would check. The \
+                        secret or api-key are left out. A signature header stays, since it is what the app would check; \
+                        nothing of ours is added, no Onced-* header and no Idempotency-Key. The \
                         guard is a claim in the namespace \"replay\", which remembers for 24 hours that this event was handled \
-                        at this URL.\n\n\
+                        at this URL: until then each further run is a duplicate, of ten all are (exit code 3).\n\n\
                         Exit codes: 0 something was forwarded and nothing failed, 1 a run failed (the app answered other \
                         than 2xx, or not at all), 3 all were duplicates, 75 another attempt is under way."
 )]

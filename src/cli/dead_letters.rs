@@ -34,7 +34,7 @@ enum Action {
                             delivered as the limits of their routes allow; the daemon goes on with it when this command ends."
     )]
     Redrive(RedriveArgs),
-    /// Give one up for good; its key stays done, so a redelivery is a duplicate until 'onced forget'
+    /// Give one up for good; of a queue route its key stays done, so a redelivery is a duplicate until 'onced forget'
     Discard(OneArgs),
 }
 

@@ -219,7 +219,7 @@ async fn the_command_discards_dead_letters_alone() {
         assert_eq!((answer.status, answer.problem().as_str()), (400, "invalid_field"), "{query}");
     }
     assert_eq!(queue.ids("/v1/events").await.len(), 2);
-    assert_eq!(command("00000000000000000000000000000001").await.out, "discarded: existed false\n");
+    assert_eq!(command("00000000000000000000000000000001").await.out, "discarded\n");
     queue.app.hit().await.answer(Reply::ok());
     queue.until_state(&second, "delivered").await;
     queue.end().await;

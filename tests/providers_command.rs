@@ -74,7 +74,7 @@ const SAID: [(&str, &[&str]); 13] = [
     (
         "stripe",
         &[
-            "failures are left to the sender's retries, and not kept",
+            "failures are left to the sender's retries, and not kept; a queue route keeps them",
             "It is signed.",
             "any entry v1 of its list",
             "tolerance 300s",

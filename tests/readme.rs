@@ -32,7 +32,7 @@ until (exec 3<>/dev/tcp/127.0.0.1/3000) 2>/dev/null; do :; done
 const MAX_SECONDS: &str = "200";
 
 /// The configs, in the order in which the README shows them.
-const CONFIGS: [&str; 2] = ["github.toml", "queue.toml"];
+const CONFIGS: [&str; 3] = ["github.toml", "queue.toml", "places.toml"];
 
 /// The fenced blocks of one language, in order.
 fn blocks(readme: &str, language: &str) -> Vec<String> {
@@ -52,7 +52,7 @@ fn is_missing(tool: &str) -> bool {
 
 #[test]
 fn every_command_of_the_readme_prints_what_it_promises() {
-    if ["timeout", "unshare", "ip", "bash", "curl", "python3"].into_iter().any(is_missing) {
+    if ["timeout", "unshare", "ip", "bash", "curl", "openssl", "python3"].into_iter().any(is_missing) {
         return;
     }
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
@@ -89,7 +89,7 @@ fn every_command_of_the_readme_prints_what_it_promises() {
             assert!(part.contains(text), "{text:?} is not in {part:?}\n{stderr}");
         }
     }
-    assert!(promises.len() >= 28, "{promises:?}");
+    assert!(promises.len() >= 31, "{promises:?}");
 }
 
 /// The commands, with a mark behind every group of promises; and the promises.
@@ -102,7 +102,7 @@ fn script(blocks: &[String]) -> (String, Vec<Vec<String>>) {
             script.push_str("onced serve 2>/dev/null &\ndaemon=$!; ready $daemon\n");
         }
         // What the text between the blocks asks for.
-        if block.contains("onced serve --config") {
+        if block.contains("onced serve --") {
             script.push_str("kill $daemon; wait $daemon\n");
         }
         if block.contains("onced dead-letters discard") {

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::wire::{ClaimBody, Condition, OutcomeBody, PreviousName};
 use crate::claim::{Claimed, Done, Key, Outcome, Previous, Record, Standing, Timestamp, WorkResult};
 use crate::clock::Clock;
+use crate::event::EventId;
 use crate::server::{Response, ResponseBody};
 use crate::store::{Answer, Fault, StateName};
 
@@ -121,6 +122,7 @@ pub(super) fn claim_body(key: &Key, record: &Record, degraded: Option<Fault>, cl
         expires_at: String::new(),
         owner: None,
         result: None,
+        event: None,
         condition: condition(degraded),
     };
     match record.standing(clock.now()) {
@@ -140,6 +142,7 @@ pub(super) fn claim_body(key: &Key, record: &Record, degraded: Option<Fault>, cl
             body.confirmed_at = Some(time(done.confirmed_at));
             body.owner = done.owner.as_ref().map(|owner| owner.as_str().to_owned());
             body.result = done.result.as_ref().and_then(raw).map(ToOwned::to_owned);
+            body.event = done.event.map(|event| EventId::from(event).to_string());
         }
     }
     Some(body)

@@ -17,6 +17,7 @@ use super::answer::{self, condition};
 use super::event_rows::{attempt, header, row};
 use super::event_wire::{DiscardBody, EventBody};
 use super::problem::Problem;
+use super::query::fields;
 use crate::event::{Event, EventId};
 use crate::server::{Response, ResponseBody};
 use crate::store::Discarded;
@@ -73,24 +74,48 @@ impl AsRef<[u8]> for Placed {
 }
 
 /// Discards an event.
-pub(super) async fn discard(api: &Arc<Api>, caller: &Caller<'_>, id: &str) -> Result<Response, Problem> {
+pub(super) async fn discard(
+    api: &Arc<Api>,
+    caller: &Caller<'_>,
+    id: &str,
+    query: Option<&str>,
+) -> Result<Response, Problem> {
     caller.needs_operate()?;
+    let only_dead = only_dead(query.unwrap_or_default())?;
     let store = api.ledger.store();
     let id = EventId::parse(id).ok_or(Problem::NoEvent)?;
     let theirs = match caller.namespaces() {
         Some(_) => store.event(id).await?.is_some_and(|event| !sees(caller, &event)),
         None => false,
     };
-    let discarded = if theirs { Discarded::Gone } else { store.discard(id, caller.actor()).await? };
+    let discarded = match only_dead {
+        _ if theirs => Discarded::Gone,
+        true => store.discard_dead_letter(id, caller.actor()).await?,
+        false => store.discard(id, caller.actor()).await?,
+    };
     let existed = match discarded {
         Discarded::Discarded => true,
         Discarded::Gone => false,
         Discarded::Delivering => return Err(Problem::Delivering),
+        Discarded::NotDead => return Err(Problem::NotDead),
     };
     if existed {
         tracing::info!(event = %id, "an event was discarded");
     }
     Ok(answer::respond(StatusCode::OK, &DiscardBody { outcome: "discarded", existed }))
+}
+
+/// Whether the event is to go only if it is a dead letter.
+fn only_dead(query: &str) -> Result<bool, Problem> {
+    let mut only_dead = false;
+    for (name, value) in fields(query)? {
+        match (name, value) {
+            ("state", "dead") => only_dead = true,
+            ("state", _) => return Err(Problem::field("state", "must be dead, or left out")),
+            (other, _) => return Err(Problem::field(other.to_owned(), "is not known here")),
+        }
+    }
+    Ok(only_dead)
 }
 
 /// An event that is there and that the caller may see.

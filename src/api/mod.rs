@@ -138,7 +138,9 @@ impl Api {
             Resource::Claims => claims::list(self, caller, query).await,
             Resource::Events => event_list::events(self, caller, query).await,
             Resource::DeadLetters => event_list::dead_letters(self, caller, query).await,
-            Resource::Event(id) if request.head.method == Method::DELETE => events::discard(self, caller, id).await,
+            Resource::Event(id) if request.head.method == Method::DELETE => {
+                events::discard(self, caller, id, query).await
+            }
             Resource::Event(id) => events::read(self, caller, id).await,
             Resource::EventBody(id) => events::body(self, caller, id).await,
             Resource::Replay(id) => replay::replay(self, caller, id, request).await,

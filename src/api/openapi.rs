@@ -219,10 +219,13 @@ fn audit() {}
 
 /// Discard an event, for good.
 #[utoipa::path(delete, path = "/v1/events/{id}",
-    params(("id" = String, Path, description = "32 hexadecimal digits")),
+    params(
+        ("id" = String, Path, description = "32 hexadecimal digits"),
+        ("state" = Option<String>, Query, description = "dead: only if it is a dead letter"),
+    ),
     responses(
         (status = 200, description = "discarded, also when there was none", body = DiscardBody),
-        (status = 409, description = "it is being handed over", content_type = "application/problem+json", body = ProblemBody<'static>),
+        (status = 409, description = "it is being handed over, or is no dead letter and was to be one", content_type = "application/problem+json", body = ProblemBody<'static>),
         (status = "4XX", description = "a request that cannot be served", content_type = "application/problem+json", body = ProblemBody<'static>),
         (status = 503, description = "the store is down", content_type = "application/problem+json", body = ProblemBody<'static>),
     ))]

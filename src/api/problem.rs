@@ -33,6 +33,8 @@ pub(super) enum Problem {
     NoEvent,
     /// The event is being handed over.
     Delivering,
+    /// The event is no dead letter.
+    NotDead,
     /// The route of the event is not configured.
     NoRoute,
     /// The path takes other methods.
@@ -99,7 +101,7 @@ impl Problem {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound | Self::Absent | Self::NoEvent => StatusCode::NOT_FOUND,
-            Self::Delivering | Self::NoRoute => StatusCode::CONFLICT,
+            Self::Delivering | Self::NotDead | Self::NoRoute => StatusCode::CONFLICT,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Json { .. } | Self::Field { .. } => StatusCode::BAD_REQUEST,
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -117,6 +119,7 @@ impl Problem {
             Self::NotFound => "not_found",
             Self::Absent | Self::NoEvent => "absent",
             Self::Delivering => "in_progress",
+            Self::NotDead => "not_dead",
             Self::NoRoute => "route_not_configured",
             Self::Method { .. } => "method_not_allowed",
             Self::Json { .. } => "invalid_json",
@@ -138,6 +141,7 @@ impl Problem {
             Self::Absent => "nothing is remembered of this key".into(),
             Self::NoEvent => "no event of this id is kept".into(),
             Self::Delivering => "the event is being handed over; try again when that has ended".into(),
+            Self::NotDead => "the event is no dead letter".into(),
             Self::NoRoute => "the route of the event is not configured, so nobody knows its app".into(),
             Self::Method { allow } => format!("this path takes {allow}").into(),
             Self::Json { detail } | Self::Body { detail, .. } => detail.as_str().into(),

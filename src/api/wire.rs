@@ -291,6 +291,9 @@ pub(super) struct ClaimBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub(super) result: Option<Box<RawValue>>,
+    /// The event that was accepted with this key, and whose handling may be yet to come; it may be gone by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) event: Option<String>,
     #[serde(flatten)]
     pub(super) condition: Condition,
 }

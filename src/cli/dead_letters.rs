@@ -34,7 +34,7 @@ enum Action {
                             delivered as the limits of their routes allow; the daemon goes on with it when this command ends."
     )]
     Redrive(RedriveArgs),
-    /// Give one up for good
+    /// Give one up for good; of a queue route its key stays done, so a redelivery is a duplicate until 'onced forget'
     Discard(OneArgs),
 }
 
@@ -79,12 +79,17 @@ pub(super) fn dead_letters(args: &DeadLettersArgs) -> Exit {
             Some(id) => replay_once(&args.client, id),
             None => redrive(args),
         },
-        Some(Action::Discard(one)) => tell(&one.client, one.client.ask(Method::DELETE, &one.path(""), None)),
+        Some(Action::Discard(one)) => discard(one),
     }
 }
 
 fn list(args: &ListArgs) -> Exit {
     print_pages(&args.page, "/v1/dead-letters", &args.filter.fields(), letter_row)
+}
+
+/// Whoever mistakes an id is not to lose an event that waits, or the history of one.
+fn discard(one: &OneArgs) -> Exit {
+    tell(&one.client, one.client.ask(Method::DELETE, &one.path("?state=dead"), None))
 }
 
 fn redrive(args: &RedriveArgs) -> Exit {

@@ -19,10 +19,11 @@ use super::{Exit, say};
                         runs of an event whose app answers 2xx, one is forwarded and nine are duplicates. --force goes past \
                         the guard.\n\n\
                         With --to the command sends the event itself, to exactly that URL, without what its sender proved \
-                        itself with: cookie, and headers whose names contain auth, token, secret, password, api-key or \
-                        apikey are left out. A signature header stays, since it is what the app would check. The \
+                         itself with: cookie, and headers whose names contain auth, token, secret, password, api-key or \
+                         apikey are left out. A signature header stays, since it is what the app would check; \
+                         nothing of ours is added, no Onced-* header and no Idempotency-Key. The \
                         guard is a claim in the namespace \"replay\", which remembers for 24 hours that this event was handled \
-                        at this URL.\n\n\
+                        at this URL: until then each further run is a duplicate, of ten all are (exit code 3).\n\n\
                         Exit codes: 0 something was forwarded and nothing failed, 1 a run failed (the app answered other \
                         than 2xx, or not at all), 3 all were duplicates, 75 another attempt is under way."
 )]

@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rustix::process::{Resource, Rlimit};
+use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, umask};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{ConfigArgs, DEFAULT_CONFIG, Exit, logging, say};
@@ -34,6 +35,8 @@ pub(super) struct ServeArgs {
 
 /// Runs the daemon until it is told to stop.
 pub(super) fn serve(args: &ServeArgs) -> Exit {
+    // Before there are threads, since it is the process's: what customers have sent is nobody else's to read.
+    umask(Mode::RWXG | Mode::RWXO);
     logging::start();
     let config = match config_of(args) {
         Ok(config) => config,

@@ -71,6 +71,11 @@ pub enum Oddity {
         /// Who sends.
         sender: String,
     },
+    /// The app may refuse what has waited, by the time that its sender signed.
+    SignatureGrowsOld {
+        /// Who sends.
+        sender: String,
+    },
     /// A stop does not wait for what the app may still be at.
     CutByStop {
         /// How long the app may take.
@@ -152,6 +157,9 @@ fn beside(route: &RouteSettings, profile: &Profile) -> Vec<Oddity> {
             answer_within: route.answer_within,
         });
     }
+    if !is_sync && route.signing_key.is_none() && profile.signature.timestamp().is_some() {
+        oddities.push(Oddity::SignatureGrowsOld { sender: sender() });
+    }
     if is_sync && matches!(route.keep_failures, KeepFailures::Never) && !profile.retries_automatically() {
         oddities.push(Oddity::FailuresLost { sender: sender() });
     }
@@ -200,6 +208,12 @@ impl fmt::Display for Oddity {
                 f,
                 "{sender} has no event id: each of its requests is handed over, repeats too, unless the route has event_id \
                  or on_missing_id"
+            ),
+            Self::SignatureGrowsOld { sender } => write!(
+                f,
+                "{sender} signs the time too, and while an event waits its signature grows old: an app that holds that time \
+                 against its clock refuses the event then. Let it go by Onced-Verified, or widen the tolerance of its library \
+                 to give_up_after, or set sign_secret and check by Standard Webhooks"
             ),
             Self::CutByStop { max_duration, drain } => write!(
                 f,

@@ -52,7 +52,7 @@ impl Profile {
     pub fn failures(&self) -> String {
         match self.retry.unreliable_because() {
             Some(reason) => format!("failures are kept as dead letters: {reason}"),
-            None => "failures are left to the sender's retries, and not kept".to_owned(),
+            None => "failures are left to the sender's retries, and not kept; a queue route keeps them".to_owned(),
         }
     }
 

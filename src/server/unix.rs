@@ -1,10 +1,10 @@
 //! Binds a Unix socket so that its file never has wider permissions than asked for.
 //!
 //! `bind` makes the file with the umask's mode, and a later `chmod` leaves a moment in which strangers may connect.
-//! Setting the umask was not taken: it belongs to the whole process, and other threads make files too. Instead the
-//! socket is bound inside a directory of mode 0700, gets its mode there, and is then renamed to its place, which also
-//! replaces a stale file in one step. A kill in between leaves an empty private directory, and the next start with the
-//! same process id removes it.
+//! Setting the umask for it was not taken: it belongs to the whole process, and other threads make files too, which are
+//! to stay private (`serve` begins with 077). Instead the socket is bound inside a directory of mode 0700, gets its mode
+//! there, whatever the umask is, and is then renamed to its place, which also replaces a stale file in one step. A kill in
+//! between leaves an empty private directory, and the next start with the same process id removes it.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use super::error::OpenError;
 use super::mark::{FILE as MARK, replace, sync_dir};
 use super::original;
+use super::private;
 
 const FORMAT_VERSION: u32 = 1;
 const FORMAT: &str = "format";
@@ -53,11 +54,11 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Takes the directory, making it where only the last part of its path is missing.
+    /// Takes the directory, making it, for its owner alone, where only the last part of its path is missing.
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
-        match fs::create_dir(path).and_then(|()| sync_parent(path)) {
+        match private::make(path).and_then(|()| sync_parent(path)) {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => private::shut_strangers_out(path),
             Err(source) => {
                 return Err(OpenError::Directory { path: path.into(), source });
             }

@@ -38,6 +38,7 @@ mod numbers;
 mod opening;
 mod original;
 mod outage;
+mod private;
 mod queue;
 mod recall;
 mod record;

@@ -175,6 +175,56 @@ async fn an_event_is_shown_with_its_attempts_and_its_next() {
     queue.end().await;
 }
 
+/// A queued event's key reads `done`, as if the app had handled it. It says which event it is, so that what became of that
+/// can be looked up; and an event is found by the id that its sender knows.
+#[tokio::test]
+async fn a_key_that_is_done_names_the_event_that_was_accepted_with_it() {
+    let mut queue = Queue::new("").await;
+    let event = queue.accept("orders", "e-1").await;
+    let hit = queue.app.hit().await;
+    let claim = queue.home.ask(&bare("GET", "/v1/claims/route:orders/e-1")).await.json();
+    assert_eq!((&claim["state"], &claim["event"]), (&json!("done"), &json!(event)));
+    let said = run(&queue.home, &["get", "route:orders:e-1"]).await;
+    assert!(said.out.starts_with("done: ") && said.out.contains(&format!(", event {event}, ")), "{said:?}");
+    hit.answer(Reply::ok());
+    queue.until_state(&event, "delivered").await;
+    // A claim that an app made itself has no event.
+    run(&queue.home, &["claim", "mail:m"]).await;
+    run(&queue.home, &["confirm", "mail:m"]).await;
+    let claim = queue.home.ask(&bare("GET", "/v1/claims/mail/m")).await.json();
+    assert!(claim["state"] == "done" && claim.get("event").is_none(), "{claim}");
+    queue.end().await;
+}
+
+/// `onced dead-letters discard` took whatever id it was given: a queued event was lost by it, and so was the history of a
+/// delivered one.
+#[tokio::test]
+async fn the_command_discards_dead_letters_alone() {
+    let mut queue = Queue::new("").await;
+    let (first, second) = (queue.accept("orders", "e-1").await, queue.accept("orders", "e-2").await);
+    let hit = queue.app.hit().await;
+    let discard = async |id: &str| queue.home.ask(&bare("DELETE", &format!("/v1/events/{id}?state=dead"))).await;
+    let command = async |id: &str| run(&queue.home, &["dead-letters", "discard", id]).await;
+    for id in [&first, &second] {
+        let refused = discard(id).await;
+        assert_eq!((refused.status, refused.problem().as_str()), (409, "not_dead"));
+        let said = command(id).await;
+        assert_eq!((said.exit, said.err.as_str()), (1, "onced: the event is no dead letter\n"), "{said:?}");
+    }
+    hit.answer(Reply::ok());
+    queue.until_state(&first, "delivered").await;
+    assert_eq!(command(&first).await.exit, 1);
+    for query in ["state=queued", "state=", "stat=dead", "state=dead&state=dead"] {
+        let answer = queue.home.ask(&bare("DELETE", &format!("/v1/events/{first}?{query}"))).await;
+        assert_eq!((answer.status, answer.problem().as_str()), (400, "invalid_field"), "{query}");
+    }
+    assert_eq!(queue.ids("/v1/events").await.len(), 2);
+    assert_eq!(command("00000000000000000000000000000001").await.out, "discarded\n");
+    queue.app.hit().await.answer(Reply::ok());
+    queue.until_state(&second, "delivered").await;
+    queue.end().await;
+}
+
 #[tokio::test]
 async fn what_is_being_handed_over_is_not_discarded_and_what_waits_is() {
     let mut queue = Queue::new("").await;

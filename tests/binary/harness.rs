@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct House {
     temporary: tempfile::TempDir,
     pub(crate) store: PathBuf,
+    /// The socket of the control API; none where empty.
+    pub(crate) socket: String,
     /// Lines of `[store]` beside `dir`.
     pub(crate) settings: String,
     /// Further tables.
@@ -45,6 +47,7 @@ impl House {
         Self {
             temporary,
             store,
+            socket: String::new(),
             settings: String::new(),
             tables: String::new(),
             environment: Vec::new(),
@@ -60,9 +63,10 @@ impl House {
     pub(crate) fn config(&self) -> PathBuf {
         let path = self.beside("onced.toml");
         let text = format!(
-            "[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"\"\nloopback = \"operate\"\n\
+            "[api]\nlisten = \"127.0.0.1:0\"\nsocket = \"{}\"\nloopback = \"operate\"\n\
              [store]\ndir = \"{}\"\n{}\n[shutdown]\ndrain = \"3s\"\n\
              [namespace.closed]\non_store_failure = \"closed\"\n{}",
+            self.socket,
             self.store.display(),
             self.settings,
             self.tables,

@@ -12,6 +12,7 @@ mod full_disk;
 mod harness;
 mod kill;
 mod notify;
+mod private;
 mod queue;
 mod refusals;
 mod reload;

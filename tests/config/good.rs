@@ -327,7 +327,7 @@ fn check_prints_what_holds_and_why() {
             "route jobs: answer_within 8s (4/5 of the 10s that GitHub waits), while the store is down",
             "route jobs: max_body 25MiB (the largest body of GitHub)",
             "route jobs: on_store_failure open (default)",
-            "route jobs: record all ([[route]])",
+            "route jobs: record all ([[route]]): dead letters stay, and delivered events for [history]",
             "route jobs: acknowledge 200 text/plain \"[accepted]\" ([route.delivery])",
             "route jobs: concurrency 1 ([route.delivery]), rate 30/m ([route.delivery])",
             "route jobs: attempts: at once, then after 1m, 2m, 2m, 2m, 2m, … and up to a quarter more (backoff_base 1m \

@@ -78,6 +78,20 @@ fn what_is_kept_of_events_that_went_well_follows_from_record() {
     }
 }
 
+/// `record failures` was all that `check` said of a queue route, which keeps its delivered events too; and of one attempt it
+/// said "1 attempts".
+#[test]
+fn check_says_what_a_queue_keeps_and_counts_one_attempt_as_one() {
+    let around = environment(&[("WHSEC", "whsec_1")]);
+    let shown = |lines: &str| explain(&parse(&format!("{MINIMAL_ROUTE}mode = \"queue\"\n{lines}"), &around).unwrap());
+    let says =
+        |lines: &[String], said: &str| assert!(lines.iter().any(|line| line.ends_with(said)), "{said}: {lines:?}");
+    says(&shown(""), ": record failures (default): dead letters stay, and delivered events for [history]");
+    let once = shown("record = \"off\"\n[route.delivery]\nmax_attempts = 1\n");
+    says(&once, ": record off ([[route]]): dead letters stay, a delivered event goes at once");
+    says(&once, ": a dead letter after 1 attempt");
+}
+
 /// How its dead letters go when they are redriven: of no interest to most, and so shown only where something is set.
 #[test]
 fn check_prints_the_delivery_of_a_sync_route_that_says_something_of_it() {

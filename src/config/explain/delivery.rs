@@ -50,10 +50,13 @@ fn end(policy: &RetryPolicy, causes: &RetryCauses) -> String {
     let give_up_after = format_duration(policy.give_up_after);
     let max_attempts = policy.max_attempts.map_or_else(|| "off".to_owned(), |most| most.to_string());
     let (give_up_cause, max_attempts_cause) = (&causes.give_up_after, &causes.max_attempts);
-    let most = most_attempts(policy);
+    let most = match most_attempts(policy) {
+        1 => "1 attempt".to_owned(),
+        most => format!("{most} attempts at most"),
+    };
     format!(
         "give_up_after {give_up_after} ({give_up_cause}), max_attempts {max_attempts} ({max_attempts_cause}): a dead letter \
-         after {most} attempts at most"
+         after {most}"
     )
 }
 

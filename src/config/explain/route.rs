@@ -28,7 +28,7 @@ pub(super) fn lines(route: &RouteSettings, lane: &LaneSettings, causes: &RouteCa
         length("answer_within", route.answer_within, &causes.answer_within) + fallback,
         format!("max_body {} ({})", format_bytes(route.max_body_bytes), causes.max_body),
         format!("on_store_failure {} ({})", failure(route.on_store_failure), causes.on_store_failure),
-        format!("record {} ({})", record(route, lane), causes.record),
+        format!("record {} ({}){}", record(route, lane), causes.record, kept_of_queue(route, lane)),
     ];
     if let Mode::Queue { acknowledge } = &route.mode {
         lines.push(format!("acknowledge {acknowledge} ({})", causes.delivery.acknowledge));
@@ -66,6 +66,15 @@ fn event_id(route: &RouteSettings) -> String {
     match &route.sender.event_id {
         Some(source) => format!("{source}; an event without one is {without}"),
         None => format!("none; each event is {without}"),
+    }
+}
+
+/// The config's words say what is kept of a sender that waits; of a queue more is.
+fn kept_of_queue(route: &RouteSettings, lane: &LaneSettings) -> &'static str {
+    match (&route.mode, lane.keep_delivered) {
+        (Mode::Sync, _) => "",
+        (Mode::Queue { .. }, true) => ": dead letters stay, and delivered events for [history]",
+        (Mode::Queue { .. }, false) => ": dead letters stay, a delivered event goes at once",
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Discarded {
     Gone,
     /// It is being handed over.
     Delivering,
+    /// It is no dead letter, and only such a one was to go.
+    NotDead,
 }
 
 impl Store {
@@ -48,7 +50,16 @@ impl Store {
     /// # Errors
     /// The fault of the store.
     pub async fn discard(&self, id: EventId, actor: Actor) -> Result<Discarded, Fault> {
-        self.ask_event(Discard { id, actor }).await
+        self.ask_event(Discard { id, which: Discardable::Any, actor }).await
+    }
+
+    /// The same, if it is a dead letter: judged in the commit in which it goes, so that one that somebody queues anew
+    /// meanwhile stays.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub async fn discard_dead_letter(&self, id: EventId, actor: Actor) -> Result<Discarded, Fault> {
+        self.ask_event(Discard { id, which: Discardable::DeadLetter, actor }).await
     }
 }
 
@@ -79,9 +90,19 @@ impl Ask for Requeue {
     }
 }
 
+/// Which event may be discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Discardable {
+    /// Whatever its state is, but for one that is being handed over.
+    Any,
+    /// A dead letter, or what cannot be read any more.
+    DeadLetter,
+}
+
 #[derive(Debug)]
 struct Discard {
     id: EventId,
+    which: Discardable,
     actor: Actor,
 }
 
@@ -95,6 +116,9 @@ impl Ask for Discard {
                 desk.remove_damaged(self.id)?;
                 Deed::on_unreadable(&self.actor, Action::Discard, self.id)
             }
+            Found::Kept(kept) if self.which == Discardable::DeadLetter && !is_dead(&kept) => {
+                return Ok(Ok(Discarded::NotDead));
+            }
             Found::Kept(kept) if matches!(kept.event.state, State::Delivering(_)) => {
                 return Ok(Ok(Discarded::Delivering));
             }
@@ -106,6 +130,10 @@ impl Ask for Discard {
         desk.audit(&deed)?;
         Ok(Ok(Discarded::Discarded))
     }
+}
+
+fn is_dead(kept: &Kept) -> bool {
+    matches!(kept.event.state, State::Dead { .. })
 }
 
 impl HealthyDesk<'_> {

@@ -64,32 +64,35 @@ async fn what_was_cut_off_of_a_hand_over_leaves_the_event_where_it_can_be_found(
     home.check().await;
 }
 
+/// The claim of "e" was released before, and its attempts go on from there.
+async fn release(home: &Home) {
+    let token = Token::from_bits([1; 16]);
+    let claim = Claim {
+        token: token.clone(),
+        processing_ttl: ProcessingTtl::new(TTL).unwrap(),
+        retention: ConfirmedTtl::MAX,
+        fingerprint: None,
+        owner: None,
+    };
+    for command in [Command::Claim(claim), Command::Release { token }] {
+        let request = crate::store::Request {
+            key: home.arrival(Some("e")).key.unwrap(),
+            command,
+            on_failure: crate::store::OnStoreFailure::Open,
+            answer_at: crate::store::AnswerAt::Sync,
+        };
+        home.store.submit(request).await.unwrap();
+    }
+}
+
 /// The group failed, nobody was told of it, and yet its events were handed over when the store was back, beside those that
 /// their senders brought again.
 #[tokio::test]
 async fn an_event_of_a_group_that_failed_is_gone_when_the_store_is_back() {
-    let key = |home: &Home| home.arrival(Some("e")).key.unwrap();
     for writes in 0..7 {
         let home = Home::new();
         let safe = home.queued("safe").await;
-        // The claim was released before, and its attempts go on from there.
-        let token = Token::from_bits([1; 16]);
-        let claim = Claim {
-            token: token.clone(),
-            processing_ttl: ProcessingTtl::new(TTL).unwrap(),
-            retention: ConfirmedTtl::MAX,
-            fingerprint: None,
-            owner: None,
-        };
-        for command in [Command::Claim(claim), Command::Release { token }] {
-            let request = crate::store::Request {
-                key: key(&home),
-                command,
-                on_failure: crate::store::OnStoreFailure::Open,
-                answer_at: crate::store::AnswerAt::Sync,
-            };
-            home.store.submit(request).await.unwrap();
-        }
+        release(&home).await;
         home.store.shared.borrow(|engine| engine.fail_after(writes)).unwrap();
         let accepted = home.accept("e", b"x").await;
         if writes >= 5 {
@@ -212,4 +215,15 @@ async fn no_file_is_left_by_a_group_that_failed() {
         let files = std::fs::read_dir(home.store.dir().join("events")).unwrap().count();
         assert_eq!(files, home.all().len(), "{writes}");
     }
+}
+
+/// The attempts before an acceptance that was undone were forgotten with it.
+#[tokio::test]
+async fn a_key_whose_acceptance_was_cut_off_keeps_the_attempts_before_it() {
+    let home = Home::new();
+    release(&home).await;
+    let asks = vec![accept_ask(&home, Some("e")).await];
+    let home = cut_off(home, asks).await;
+    assert!(home.all().is_empty());
+    assert!(matches!(home.claim("e").await, Some(Record::Free(Free { attempt: 1, .. }))));
 }

@@ -2,6 +2,7 @@
 //! disk. In memory, counted anew whenever the database is opened.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +51,7 @@ pub enum NotKept {
     TooMany,
     /// The file for its content cannot be written.
     #[error("its file cannot be written")]
-    File(#[source] std::io::Error),
+    File(#[source] io::Error),
 }
 
 impl NotKept {
@@ -78,6 +79,8 @@ pub(super) struct Room {
     /// How many letters are kept: beside the lock, since it is asked for after every success. The commit thread's to change.
     letters: AtomicU64,
     taken: Mutex<Taken>,
+    /// Held by the one who looks at what is free.
+    looking: tokio::sync::Mutex<()>,
     complaint: Mutex<Complaint>,
 }
 
@@ -165,6 +168,7 @@ impl Room {
             metrics,
             letters: AtomicU64::new(0),
             taken: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
             complaint: Mutex::default(),
         }
     }
@@ -209,20 +213,53 @@ impl Room {
         self.lock().counts.finished_bytes
     }
 
-    /// Asks for room for a content of so many bytes. Asks the file system at most about once a second, while there is room.
+    /// Looks at what is free on the disk, where what is known of it is too old or too little for a content of so many bytes:
+    /// at most about once a second, while there is room. Looking may take long on a disk that hangs, so nobody's lock and no
+    /// thread of the runtime is held meanwhile, and one looks for all.
+    pub(super) async fn look(self: &Arc<Self>, content_bytes: u64) -> Result<(), NotKept> {
+        let bytes = content_bytes + ENTRY_BYTES;
+        if self.knows_enough(bytes) {
+            return Ok(());
+        }
+        let _alone = self.looking.lock().await;
+        if self.knows_enough(bytes) {
+            return Ok(());
+        }
+        let room = Arc::clone(self);
+        let read = move || {
+            let bytes = free_bytes(&room.store)?;
+            let mut taken = room.lock();
+            // What is reserved may not be on the disk yet.
+            taken.free = Some(Free { read_at: Instant::now(), bytes, less_bytes: taken.reserved_bytes });
+            Ok(())
+        };
+        let read = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        read.map_err(NotKept::File)
+    }
+
+    fn knows_enough(&self, bytes: u64) -> bool {
+        let taken = self.lock();
+        taken.free.as_ref().is_some_and(|free| self.is_enough(free, bytes) && free.read_at.elapsed() < READING_AGE)
+    }
+
+    /// Whether `min_free` would be left beside so many bytes more, as it was looked at last.
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
+        self.lock().free.as_ref().is_some_and(|free| self.is_enough(free, bytes))
+    }
+
+    /// Notes that so many bytes are written beside what is kept.
+    pub(super) fn spend(&self, bytes: u64) {
+        if let Some(free) = &mut self.lock().free {
+            free.less_bytes += bytes;
+        }
+    }
+
+    /// Asks for room for a content of so many bytes, as it was looked at last.
     pub(super) fn reserve(self: &Arc<Self>, content_bytes: u64) -> Result<Reserved, NotKept> {
         let bytes = content_bytes + ENTRY_BYTES;
         let mut taken = self.lock();
-        if !taken.free.as_ref().is_some_and(|free| self.is_enough(free, bytes) && free.read_at.elapsed() < READING_AGE)
-        {
-            let free = free_bytes(&self.store).map_err(NotKept::File)?;
-            // What is reserved may not be on the disk yet.
-            let free = Free { read_at: Instant::now(), bytes: free, less_bytes: taken.reserved_bytes };
-            let is_enough = self.is_enough(&free, bytes);
-            taken.free = Some(free);
-            if !is_enough {
-                return Err(NotKept::LowDisk);
-            }
+        if !taken.free.as_ref().is_some_and(|free| self.is_enough(free, bytes)) {
+            return Err(NotKept::LowDisk);
         }
         if taken.counts.bytes + taken.reserved_bytes + bytes > self.max_event_bytes {
             return Err(NotKept::TooMany);

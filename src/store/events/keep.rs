@@ -91,6 +91,7 @@ impl Store {
     /// Asks for room for a content, and encodes it for the content log, or writes it to a file that is synced when this
     /// returns.
     pub(super) async fn prepare(&self, content: Content) -> Result<Fresh, NotKept> {
+        self.room.look(content.len_bytes()).await?;
         let reserved = self.room.reserve(content.len_bytes())?;
         if content.len_bytes() <= SMALL_BYTES {
             return Ok(Fresh { content: FreshContent::Small(encode_content(&content)), _reserved: reserved });

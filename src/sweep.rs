@@ -79,7 +79,7 @@ pub async fn run(ledger: Arc<Ledger>, metrics: Arc<Metrics>) {
             Ok(_) => {}
             Err(fault) => tracing::debug!(fault = %fault, "the sweep was broken off"),
         }
-        match ledger.store().compact().await {
+        match ledger.store().compact(REST_FACTOR).await {
             Ok(compacted) if compacted.segments > 0 => {
                 tracing::debug!(
                     moved = compacted.moved,

@@ -29,6 +29,7 @@ use super::recovery::Unrecoverable;
 use super::room::Room;
 use super::settings::{StoreSettings, SyncMode};
 use super::shared::Shared;
+use crate::chain::Chain;
 use crate::claim::Timestamp;
 use crate::clock::Clock;
 
@@ -85,8 +86,12 @@ impl Committer {
         while shared.queue.take(&mut group, self.patience(), expected) {
             shared.pulse.begin();
             expected = self.expected_after(&group);
+            let is_idle = group.is_empty();
             self.serve(&mut group);
             self.tend()?;
+            if is_idle {
+                self.count_if_unsure();
+            }
             shared.pulse.end();
         }
         Ok(())
@@ -220,6 +225,20 @@ impl Committer {
             }
         }
         Ok(())
+    }
+
+    /// Counts the events anew, where one has gone that could not be read: while nobody waits for anything.
+    fn count_if_unsure(&mut self) {
+        let State::Healthy(healthy) = &mut self.state else {
+            return;
+        };
+        if !std::mem::take(&mut healthy.is_unsure) {
+            return;
+        }
+        match self.room.count(&healthy.engine, || self.shared.pulse.go_on()) {
+            Ok(stock) => drop(self.room.remove_unnamed(&stock)),
+            Err(error) => tracing::warn!(error = %Chain(&error), "the events could not be counted anew"),
+        }
     }
 
     /// Syncs all there is and marks the end as one in order. A database that is down, or fails now, gets one try to come

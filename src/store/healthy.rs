@@ -34,6 +34,8 @@ pub(super) struct Healthy {
     pub(super) last_mark: Instant,
     /// The commit that the mark on disk speaks of.
     pub(super) marked: u64,
+    /// An entry has gone that could not be read: what was counted of it nobody knows.
+    pub(super) is_unsure: bool,
 }
 
 impl Healthy {
@@ -50,6 +52,7 @@ impl Healthy {
             last_sync: now,
             last_mark: now,
             marked,
+            is_unsure: false,
         }
     }
 

@@ -119,7 +119,7 @@ impl Committer {
 
     fn resume(&mut self, engine: Arc<Engine>) {
         if let State::Outage(outage) = &self.state {
-            self.clear_up(&engine, outage);
+            self.clear_up(&engine);
             let down_ms = self.clock.now().since(outage.since).as_millis();
             tracing::info!(down_ms, written_back = outage.guard.entries().len(), "the store is back");
         }
@@ -130,28 +130,21 @@ impl Committer {
     }
 
     /// Counts the events anew, since some got there that nobody was told of and some may have gone, and removes what none of
-    /// them names.
-    fn clear_up(&self, engine: &Engine, outage: &Outage) {
+    /// them names: after the flush, so that no crash brings back who named it.
+    fn clear_up(&self, engine: &Engine) {
         self.shared.pulse.go_on();
         match self.room.count(engine, || self.shared.pulse.go_on()) {
-            Ok(stock) if stock.unreadable == 0 => {
-                let doubtful = outage.doubtful.iter().filter(|file| !stock.named.contains(&file.nonce));
-                doubtful.for_each(|file| self.room.remove(file));
-                self.room.segments().remove_unheld();
-            }
-            // One that cannot be read may name what would be removed.
-            Ok(_) => {}
+            Ok(stock) => drop(self.room.remove_unnamed(&stock)),
             Err(error) => tracing::warn!(error = %Chain(&error), "the events could not be counted anew"),
         }
     }
 }
 
-/// Removes the entries of events that were handled meanwhile; their files become doubtful.
-fn settle_events(engine: &Engine, outage: &mut Outage) -> Result<(), EngineError> {
+/// Removes the entries of events that were handled meanwhile.
+fn settle_events(engine: &Engine, outage: &Outage) -> Result<(), EngineError> {
     for id in &outage.settled {
         match engine.read_event(*id) {
             Ok(Some(kept)) if events::keep::is_settled(&kept.event.state) => {
-                outage.doubtful.extend(kept.place.file());
                 events::desk::remove(engine, *id, &Counted::of(&kept))?;
             }
             Ok(_) => {}

@@ -2,6 +2,7 @@
 //! disk. In memory, counted anew whenever the database is opened.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +51,7 @@ pub enum NotKept {
     TooMany,
     /// The file for its content cannot be written.
     #[error("its file cannot be written")]
-    File(#[source] std::io::Error),
+    File(#[source] io::Error),
 }
 
 impl NotKept {
@@ -78,6 +79,8 @@ pub(super) struct Room {
     /// How many letters are kept: beside the lock, since it is asked for after every success. The commit thread's to change.
     letters: AtomicU64,
     taken: Mutex<Taken>,
+    /// Held by the one who looks at what is free.
+    looking: tokio::sync::Mutex<()>,
     complaint: Mutex<Complaint>,
 }
 
@@ -94,6 +97,8 @@ struct Taken {
     gauges: Gauges,
     /// For events that are on their way into the store.
     reserved_bytes: u64,
+    /// The files of these.
+    on_their_way: HashSet<u64>,
     free: Option<Free>,
 }
 
@@ -111,11 +116,26 @@ struct Free {
 pub(super) struct Reserved {
     room: Arc<Room>,
     bytes: u64,
+    /// Its file, where it gets one.
+    nonce: Option<u64>,
+}
+
+impl Reserved {
+    /// Notes which file is written for it: no entry names it yet, and it is none to be removed.
+    pub(super) fn with_file(mut self, nonce: u64) -> Self {
+        self.room.lock().on_their_way.insert(nonce);
+        self.nonce = Some(nonce);
+        self
+    }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.room.lock().reserved_bytes -= self.bytes;
+        let mut taken = self.room.lock();
+        taken.reserved_bytes -= self.bytes;
+        if let Some(nonce) = self.nonce {
+            taken.on_their_way.remove(&nonce);
+        }
     }
 }
 
@@ -132,7 +152,7 @@ pub(super) struct Stock {
     /// The files that entries name.
     pub(super) named: HashSet<u64>,
     /// Entries that cannot be read.
-    pub(super) unreadable: usize,
+    pub(super) unreadable: HashSet<EventId>,
     /// Events that are being handed over: as many as there are places for that.
     pub(super) delivering: Vec<EventId>,
 }
@@ -148,6 +168,7 @@ impl Room {
             metrics,
             letters: AtomicU64::new(0),
             taken: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
             complaint: Mutex::default(),
         }
     }
@@ -192,20 +213,53 @@ impl Room {
         self.lock().counts.finished_bytes
     }
 
-    /// Asks for room for a content of so many bytes. Asks the file system at most about once a second, while there is room.
+    /// Looks at what is free on the disk, where what is known of it is too old or too little for a content of so many bytes:
+    /// at most about once a second, while there is room. Looking may take long on a disk that hangs, so nobody's lock and no
+    /// thread of the runtime is held meanwhile, and one looks for all.
+    pub(super) async fn look(self: &Arc<Self>, content_bytes: u64) -> Result<(), NotKept> {
+        let bytes = content_bytes + ENTRY_BYTES;
+        if self.knows_enough(bytes) {
+            return Ok(());
+        }
+        let _alone = self.looking.lock().await;
+        if self.knows_enough(bytes) {
+            return Ok(());
+        }
+        let room = Arc::clone(self);
+        let read = move || {
+            let bytes = free_bytes(&room.store)?;
+            let mut taken = room.lock();
+            // What is reserved may not be on the disk yet.
+            taken.free = Some(Free { read_at: Instant::now(), bytes, less_bytes: taken.reserved_bytes });
+            Ok(())
+        };
+        let read = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        read.map_err(NotKept::File)
+    }
+
+    fn knows_enough(&self, bytes: u64) -> bool {
+        let taken = self.lock();
+        taken.free.as_ref().is_some_and(|free| self.is_enough(free, bytes) && free.read_at.elapsed() < READING_AGE)
+    }
+
+    /// Whether `min_free` would be left beside so many bytes more, as it was looked at last.
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
+        self.lock().free.as_ref().is_some_and(|free| self.is_enough(free, bytes))
+    }
+
+    /// Notes that so many bytes are written beside what is kept.
+    pub(super) fn spend(&self, bytes: u64) {
+        if let Some(free) = &mut self.lock().free {
+            free.less_bytes += bytes;
+        }
+    }
+
+    /// Asks for room for a content of so many bytes, as it was looked at last.
     pub(super) fn reserve(self: &Arc<Self>, content_bytes: u64) -> Result<Reserved, NotKept> {
         let bytes = content_bytes + ENTRY_BYTES;
         let mut taken = self.lock();
-        if !taken.free.as_ref().is_some_and(|free| self.is_enough(free, bytes) && free.read_at.elapsed() < READING_AGE)
-        {
-            let free = free_bytes(&self.store).map_err(NotKept::File)?;
-            // What is reserved may not be on the disk yet.
-            let free = Free { read_at: Instant::now(), bytes: free, less_bytes: taken.reserved_bytes };
-            let is_enough = self.is_enough(&free, bytes);
-            taken.free = Some(free);
-            if !is_enough {
-                return Err(NotKept::LowDisk);
-            }
+        if !taken.free.as_ref().is_some_and(|free| self.is_enough(free, bytes)) {
+            return Err(NotKept::LowDisk);
         }
         if taken.counts.bytes + taken.reserved_bytes + bytes > self.max_event_bytes {
             return Err(NotKept::TooMany);
@@ -214,7 +268,7 @@ impl Room {
             free.less_bytes += bytes;
         }
         taken.reserved_bytes += bytes;
-        Ok(Reserved { room: Arc::clone(self), bytes })
+        Ok(Reserved { room: Arc::clone(self), bytes, nonce: None })
     }
 
     fn is_enough(&self, free: &Free, bytes: u64) -> bool {
@@ -274,19 +328,61 @@ impl Room {
                 }
                 (id, Err(error)) => {
                     tracing::error!(event = %id, error = %Chain(&error), "an event cannot be read");
-                    stock.unreadable += 1;
+                    stock.unreadable.insert(id);
                 }
             }
+        }
+        if !stock.unreadable.is_empty() {
+            self.hold_unreadable(&stock.unreadable, &mut held_bytes, &progress);
         }
         self.segments.count_anew(&held_bytes);
         let mut taken = self.lock();
         self.letters.store(counts.letters, Ordering::Release);
         taken.gauges.show_all(&counts, &self.metrics);
-        self.metrics.unreadable_events.set(i64::try_from(stock.unreadable).unwrap_or(i64::MAX));
+        self.metrics.unreadable_events.set(i64::try_from(stock.unreadable.len()).unwrap_or(i64::MAX));
         taken.counts = counts;
         drop(taken);
         self.bells.ring_all();
         Ok(stock)
+    }
+
+    /// Whatever was once written of these events is held: where their entries point nobody knows. Reads all segments, which
+    /// takes as long as it takes: it is done only where something is damaged.
+    fn hold_unreadable(&self, ids: &HashSet<EventId>, held_bytes: &mut HashMap<u32, u64>, progress: impl Fn()) {
+        for segment in self.segments.numbers() {
+            progress();
+            let entries = match self.segments.entries(segment) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    tracing::warn!(segment, error = %error, "a segment of the content log cannot be read, and stays");
+                    *held_bytes.entry(segment).or_default() += 1;
+                    continue;
+                }
+            };
+            for (number, (id, span)) in entries.enumerate() {
+                if number % PROGRESS_ENTRIES == 0 {
+                    progress();
+                }
+                if ids.contains(&id) {
+                    *held_bytes.entry(segment).or_default() += u64::from(span.bytes);
+                }
+            }
+        }
+    }
+
+    /// Removes the files and segments of contents that nothing names, after a count; says how many of each. As long as an
+    /// entry cannot be read all files stay: they do not say whose they are.
+    pub(super) fn remove_unnamed(&self, stock: &Stock) -> (usize, usize) {
+        let segments = self.segments.remove_unheld();
+        if !stock.unreadable.is_empty() {
+            return (0, segments);
+        }
+        let is_named = |nonce| stock.named.contains(&nonce) || self.lock().on_their_way.contains(&nonce);
+        let files = content_file::remove_unnamed(&self.store, is_named).unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "files that no event names could not be removed");
+            0
+        });
+        (files, segments)
     }
 
     /// Counts an event that is lost, and tells of it.
@@ -339,7 +435,7 @@ mod tests {
             asked.set(asked.get() + room.letters());
         };
         let stock = room.count(&engine, progress).expect("counted");
-        assert_eq!(stock.unreadable, 1);
+        assert_eq!(stock.unreadable.len(), 1);
         assert_eq!((asked.get(), room.letters()), (1, 0), "what stood before stands while it is counted");
     }
 }

@@ -181,6 +181,11 @@ impl Segments {
         Some(*segment)
     }
 
+    /// The segments that there are.
+    pub(in crate::store) fn numbers(&self) -> Vec<u32> {
+        self.counts().segments.keys().copied().collect()
+    }
+
     /// What is in a segment, dead or alive, as far as it is whole. A frame says whose it was; only the record of that event
     /// says whether it still is.
     pub(in crate::store) fn entries(&self, segment: u32) -> io::Result<Entries> {

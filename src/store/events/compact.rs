@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::super::Store;
 use super::super::content_log::{Entries, Laid, Span};
@@ -34,24 +35,40 @@ pub struct Compacted {
 }
 
 impl Store {
-    /// Moves what still lives in sparse segments, until there are none.
+    /// Moves what still lives in sparse segments, until there are none, or no more than `min_free` would be left on the disk.
+    /// After each step it rests for so many times as long as that took.
     ///
     /// # Errors
     /// The fault of the store; what was moved until then stays so.
-    pub async fn compact(&self) -> Result<Compacted, Fault> {
+    pub async fn compact(&self, rest_factor: u32) -> Result<Compacted, Fault> {
         let mut compacted = Compacted::default();
-        while self.fault().is_none() {
+        // Asked for before a segment is named: it is named once only, until more of it goes.
+        while self.fault().is_none() && self.has_room_for(STEP_BYTES as u64).await {
             let Some(segment) = self.room.segments().sparse() else { break };
             compacted.segments += 1;
-            let mut entries = self.room.segments().entries(segment).map(Some).or_else(gone)?;
+            let room = Arc::clone(&self.room);
+            let mut entries = self.walk(move |_| room.segments().entries(segment).map(Some).or_else(gone)).await?;
             while let Some(from) = entries.take() {
-                let room = Arc::clone(&self.room);
+                let (room, started) = (Arc::clone(&self.room), Instant::now());
                 let (contents, rest) = self.walk(move |shared| look(shared, &room, from)).await?;
                 entries = rest;
+                let bytes = contents.iter().map(|living| living.content.len() as u64).sum();
+                if !self.has_room_for(bytes).await {
+                    return Ok(compacted);
+                }
+                self.room.spend(bytes);
                 compacted.moved += self.move_all(contents).await?;
+                if rest_factor > 0 {
+                    tokio::time::sleep(started.elapsed() * rest_factor).await;
+                }
             }
         }
         Ok(compacted)
+    }
+
+    /// Whether so much may be written before the room of what it takes the place of comes back.
+    async fn has_room_for(&self, bytes: u64) -> bool {
+        self.room.look(bytes).await.is_ok() && self.room.has_room_for(bytes)
     }
 
     /// Moves these contents; says how many were where they had been found.

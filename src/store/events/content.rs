@@ -116,8 +116,9 @@ impl Store {
 
     /// Reads an entry; what it says is synced when this returns, unless the store is down.
     async fn read_kept(&self, id: EventId) -> Result<Option<Kept>, Fault> {
+        let was_well = self.is_well();
         let kept = self.look_up(id).await?;
-        self.barrier().await?;
+        self.barrier_or_fault(was_well).await?;
         Ok(kept)
     }
 

@@ -101,9 +101,10 @@ impl HealthyDesk<'_> {
         Ok(())
     }
 
-    /// Removes what cannot be read. Its places are met and dropped later.
+    /// Removes what cannot be read. Its places are met and dropped later, and what was counted of it is counted anew.
     pub(in crate::store) fn remove_damaged(&mut self, id: EventId) -> Result<(), EngineError> {
         self.number();
+        self.healthy.is_unsure = true;
         self.healthy.engine.write_event(id, None)
     }
 

@@ -91,6 +91,7 @@ impl Store {
     /// Asks for room for a content, and encodes it for the content log, or writes it to a file that is synced when this
     /// returns.
     pub(super) async fn prepare(&self, content: Content) -> Result<Fresh, NotKept> {
+        self.room.look(content.len_bytes()).await?;
         let reserved = self.room.reserve(content.len_bytes())?;
         if content.len_bytes() <= SMALL_BYTES {
             return Ok(Fresh { content: FreshContent::Small(encode_content(&content)), _reserved: reserved });
@@ -105,6 +106,7 @@ fn write_file(room: &Room, content: &Content, reserved: Reserved) -> Result<Fres
     let mut nonce = [0; 8];
     getrandom::fill(&mut nonce).expect("the kernel's random source answers once it is seeded, long before this runs");
     let file = ContentFile { nonce: u64::from_be_bytes(nonce), bytes: content_file::file_bytes(content) };
+    let reserved = reserved.with_file(file.nonce);
     content_file::write(room.store(), &file, content).map_err(NotKept::File)?;
     Ok(Fresh { content: FreshContent::File(file), _reserved: reserved })
 }
@@ -180,7 +182,11 @@ impl HealthyDesk<'_> {
     ) -> Result<Option<Result<(), Fault>>, EngineError> {
         let mut kept = match self.find(id)? {
             Found::Kept(kept) => kept,
-            Found::Nothing | Found::Damaged => return Ok(None),
+            Found::Nothing => return Ok(None),
+            Found::Damaged => {
+                self.healthy.is_unsure = true;
+                return Ok(None);
+            }
         };
         let before = Counted::of(&kept);
         change(&mut kept);

@@ -108,9 +108,10 @@ impl Store {
     /// # Errors
     /// The fault of the store.
     pub async fn events(&self, selection: EventSelection) -> Result<EventPage, Fault> {
+        let was_well = self.is_well();
         let page = move |engine: &Engine| page_of(engine, &selection, STEP_RECORDS);
         let page = self.walk(move |shared| schedule::walked(shared, page)).await?;
-        self.barrier().await?;
+        self.barrier_or_fault(was_well).await?;
         Ok(page)
     }
 
@@ -119,6 +120,18 @@ impl Store {
     #[must_use]
     pub fn bell(&self, route: &str) -> Arc<Notify> {
         self.room.bell(route)
+    }
+
+    fn is_well(&self) -> bool {
+        self.shared.health.borrow().is_none()
+    }
+
+    /// Returns once what was read may be told. Where the store has failed since, it may be what the failed group has written,
+    /// and is told to nobody; one that was down before is read as far as it goes.
+    async fn barrier_or_fault(&self, was_well: bool) -> Result<(), Fault> {
+        self.barrier().await?;
+        let fault = *self.shared.health.borrow();
+        fault.filter(|_| was_well).map_or(Ok(()), Err)
     }
 
     async fn ask_event<A: Ask>(&self, ask: A) -> Result<A::Told, Fault> {

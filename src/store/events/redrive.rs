@@ -74,13 +74,14 @@ impl Store {
     /// Begins a redrive. What it queues is queued by its steps.
     ///
     /// # Errors
-    /// The fault of the store.
+    /// The fault of the store; [`Fault::Database`] where it names more namespaces than can be written down, which is told.
     pub async fn start_redrive(&self, filter: Filter, actor: Actor) -> Result<RedriveId, Fault> {
         let before = filter.before.map(|before| format_rfc3339_millis(self.clock.wall(before)).to_string());
         self.ask_event(Start { filter, actor, before }).await
     }
 
-    /// Queues some dead letters of a redrive, no more than one commit takes in its stride; `None` where it is finished, or there is none.
+    /// Queues some dead letters of a redrive, no more than one commit takes in its stride; `None` where it is finished, or
+    /// there is none.
     ///
     /// # Errors
     /// The fault of the store; the step may have been taken all the same, and is not taken twice.
@@ -153,15 +154,25 @@ impl Ask for Start {
     type Told = RedriveId;
 
     fn decide(&self, desk: &mut HealthyDesk<'_>) -> Result<Result<RedriveId, Fault>, EngineError> {
+        let (filter, actor) = (self.filter.clone(), self.actor.clone());
+        let redrive = Redrive { filter, at: desk.now, actor, after: None, requeued: 0 };
+        // With whatever it will come to.
+        let longest = Redrive { after: Some(EventId::from_bytes([0xff; 16])), requeued: u64::MAX, ..redrive.clone() };
+        let (Some(value), Some(_)) = (encode_redrive(&redrive), encode_redrive(&longest)) else {
+            return Ok(Err(too_many_namespaces(&self.actor)));
+        };
         // The number of its commit, so that it never comes twice.
         desk.number();
         let number = desk.healthy.shared.numbers.last();
         desk.audit(&self.deed(number))?;
-        let redrive =
-            Redrive { filter: self.filter.clone(), at: desk.now, actor: self.actor.clone(), after: None, requeued: 0 };
-        desk.healthy.engine.redrives.write(&number.to_be_bytes(), &encode_redrive(&redrive))?;
+        desk.healthy.engine.redrives.write(&number.to_be_bytes(), &value)?;
         Ok(Ok(RedriveId(number)))
     }
+}
+
+fn too_many_namespaces(actor: &Actor) -> Fault {
+    tracing::error!(actor = actor.as_str(), "a redrive names more namespaces than can be written down");
+    Fault::Database
 }
 
 impl Start {
@@ -215,7 +226,10 @@ impl Ask for Step {
         desk.number();
         let redrive = Redrive { after: self.next, requeued, ..self.redrive.clone() };
         match self.next {
-            Some(_) => desk.healthy.engine.redrives.write(&name, &encode_redrive(&redrive))?,
+            Some(_) => match encode_redrive(&redrive) {
+                Some(value) => desk.healthy.engine.redrives.write(&name, &value)?,
+                None => return Ok(Err(too_many_namespaces(&redrive.actor))),
+            },
             None => desk.healthy.engine.redrives.remove(&name)?,
         }
         Ok(Ok(Progress { requeued, is_done: self.next.is_none() }))

@@ -9,7 +9,7 @@ use super::super::record::encode_event;
 use super::super::room::{Noted, Room};
 use super::desk;
 use crate::chain::Chain;
-use crate::claim::Record;
+use crate::claim::{Done, Free, Record};
 use crate::event::EventId;
 
 /// Removes the queued events whose numbers are above this one, each after the claim that points to it; says how many there
@@ -32,12 +32,10 @@ pub(in crate::store) fn remove_above(engine: &Engine, acknowledged: u64) -> Resu
     }
     for kept in found {
         if let Some(key) = &kept.event.key {
-            let points_to_it = |record: &Record| match record {
-                Record::Done(done) => done.event == Some(kept.event.id.into()),
-                Record::Held(_) | Record::Free(_) => false,
-            };
             match engine.read(key) {
-                Ok(Some(record)) if points_to_it(&record) => engine.write(key, None)?,
+                Ok(Some(Record::Done(done))) if done.event == Some(kept.event.id.into()) => {
+                    engine.write(key, freed(&done).as_ref())?;
+                }
                 Ok(_) | Err(EngineError::Damaged(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -46,6 +44,12 @@ pub(in crate::store) fn remove_above(engine: &Engine, acknowledged: u64) -> Resu
         removed += 1;
     }
     Ok(removed)
+}
+
+/// What a key is left with whose acceptance is undone: the attempts before it, if there were any.
+fn freed(done: &Done) -> Option<Record> {
+    let attempt = done.attempt.saturating_sub(1);
+    (attempt > 0).then_some(Record::Free(Free { attempt, expires_at: done.expires_at }))
 }
 
 /// Lets these wait again where they waited: those who handed them over have died with their process. Synced by the next

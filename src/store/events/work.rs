@@ -88,7 +88,8 @@ pub(in crate::store) struct Asked<A: Ask> {
     reply: Option<Result<A::Told, Fault>>,
     noted: Vec<Noted>,
     is_written: bool,
-    /// What was written for it may be named by an entry that nobody was told of.
+    /// What was written for it may be named by an entry that nobody was told of: what becomes of it the count says, when the
+    /// store is back.
     is_doubtful: bool,
     to: oneshot::Sender<Result<A::Told, Fault>>,
 }
@@ -115,7 +116,6 @@ impl<A: Ask> Work for Asked<A> {
         self.reply = Some(self.ask.decide_down(outage));
         self.noted.clear();
         self.is_doubtful = true;
-        outage.doubtful.extend(self.ask.fresh().and_then(Fresh::file));
     }
 
     fn must_be_synced(&self) -> bool {

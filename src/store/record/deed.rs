@@ -4,7 +4,7 @@ use bincode::{BorrowDecode, Encode};
 
 use super::super::events::audit::{Action, Actor, Deed};
 use super::super::events::redrive::{Filter, Redrive};
-use super::{CODEC, DamagedRecord, number_of, sealed, unsealed, word_of};
+use super::{CODEC, DamagedRecord, MAX_VALUE_BYTES, number_of, sealed, unsealed, word_of};
 use crate::claim::{Namespace, Timestamp};
 use crate::event::{Cause, EventId};
 
@@ -58,7 +58,8 @@ pub(in crate::store) fn decode_deed(bytes: &[u8]) -> Result<(Timestamp, Deed), D
     Ok((Timestamp::from_millis(disk.at_ms), deed))
 }
 
-pub(in crate::store) fn encode_redrive(redrive: &Redrive) -> Vec<u8> {
+/// The value of a redrive; `None` when it names so many namespaces that it is larger than a value may be.
+pub(in crate::store) fn encode_redrive(redrive: &Redrive) -> Option<Vec<u8>> {
     let Redrive { filter, at, actor, after, requeued } = redrive;
     let namespaces = filter.namespaces.as_ref();
     let disk = DiskRedrive {
@@ -71,9 +72,11 @@ pub(in crate::store) fn encode_redrive(redrive: &Redrive) -> Vec<u8> {
         after: after.map(|id| *id.as_bytes()),
         requeued: *requeued,
     };
-    sealed(VERSION, |bytes| {
+    let bytes = sealed(VERSION, |bytes| {
         bincode::encode_into_std_write(disk, bytes, CODEC).expect(FITS);
-    })
+    });
+    // Decoding has a limit of its own, which counts otherwise than by the bytes.
+    (bytes.len() <= MAX_VALUE_BYTES && decode_redrive(&bytes).is_ok()).then_some(bytes)
 }
 
 pub(in crate::store) fn decode_redrive(bytes: &[u8]) -> Result<Redrive, DamagedRecord> {
@@ -120,9 +123,23 @@ mod tests {
         for filter in filters.chain([Filter::default()]) {
             let after = filter.cause.map(|_| EventId::from_bytes([9; 16]));
             let redrive = Redrive { filter, at, actor: Actor::new("ops"), after, requeued: 3 };
-            let bytes = encode_redrive(&redrive);
+            let bytes = encode_redrive(&redrive).expect("it fits");
             assert_eq!(decode_redrive(&bytes).expect("sound"), redrive);
             assert!((0..bytes.len()).all(|length| decode_redrive(&bytes[..length]).is_err()));
         }
+    }
+
+    /// A token of sixty namespaces began a redrive that nobody could read again, and so was never done.
+    #[test]
+    fn a_redrive_of_many_namespaces_comes_back_and_one_of_far_too_many_is_not_written() {
+        let redrive = |count: usize| {
+            let name = |number| Namespace::parse_any(&format!("route:{number:058}")).expect("good");
+            let namespaces = Some((0..count).map(name).collect());
+            let filter = Filter { namespaces, ..Filter::default() };
+            Redrive { filter, at: Timestamp::from_millis(7), actor: Actor::new("ops"), after: None, requeued: 0 }
+        };
+        let bytes = encode_redrive(&redrive(40)).expect("it fits");
+        assert_eq!(decode_redrive(&bytes).expect("sound"), redrive(40));
+        assert_eq!(encode_redrive(&redrive(60)), None);
     }
 }

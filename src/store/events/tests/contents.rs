@@ -52,13 +52,13 @@ async fn sparse() -> (Home, EventId) {
 async fn what_is_moved_is_not_lost_where_the_content_log_cannot_be_written() {
     let (home, safe) = sparse().await;
     block(&home, 2);
-    home.store.compact().await.unwrap_err();
+    home.store.compact(0).await.unwrap_err();
     home.come_back().await;
-    assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")));
+    assert_eq!(home.content(safe).await, Some(content(b"safe")));
     let home = home.reopen().await;
-    assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")));
-    assert_eq!(home.store.compact().await.unwrap(), Compacted { moved: 1, segments: 1 });
-    assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")));
+    assert_eq!(home.content(safe).await, Some(content(b"safe")));
+    assert_eq!(home.store.compact(0).await.unwrap(), Compacted { moved: 1, segments: 1 });
+    assert_eq!(home.content(safe).await, Some(content(b"safe")));
     home.check().await;
 }
 
@@ -68,19 +68,11 @@ async fn what_is_moved_is_not_lost_where_the_database_fails() {
     for writes in 0..6 {
         let (home, safe) = sparse().await;
         home.store.shared.borrow(|engine| engine.fail_after(writes)).unwrap();
-        let _either = home.store.compact().await;
+        let _either = home.store.compact(0).await;
         home.come_back().await;
-        assert_eq!(
-            home.store.event_content(safe).await.unwrap().map(|(_, content)| content),
-            Some(content(b"safe")),
-            "{writes}"
-        );
+        assert_eq!(home.content(safe).await, Some(content(b"safe")), "{writes}");
         let home = home.reopen().await;
-        assert_eq!(
-            home.store.event_content(safe).await.unwrap().map(|(_, content)| content),
-            Some(content(b"safe")),
-            "{writes}"
-        );
+        assert_eq!(home.content(safe).await, Some(content(b"safe")), "{writes}");
         home.check().await;
     }
 }
@@ -133,4 +125,18 @@ async fn what_is_laid_down_stays_until_it_is_named() {
     assert_eq!(home.store.room.segments().read(id, span).unwrap(), b"x");
     drop(laid);
     assert!(home.store.room.segments().read(id, span).is_err(), "and then it goes");
+}
+
+/// Tidying up wrote on a disk that had less than `min_free` left.
+#[tokio::test]
+async fn nothing_is_moved_where_min_free_would_not_be_left() {
+    let (home, safe) = sparse().await;
+    home.store.close().await.unwrap();
+    let Home { dir, time, store, .. } = home;
+    drop(store);
+    let full = StoreSettings { min_free_bytes: u64::MAX, ..settings(dir.path()) };
+    let (store, metrics) = open_at(full, &time);
+    let home = Home { dir, time, store, metrics };
+    assert_eq!(home.store.compact(0).await.unwrap().moved, 0);
+    assert_eq!(home.content(safe).await, Some(content(b"safe")));
 }

@@ -137,6 +137,10 @@ impl Home {
         self.store.event(id).await.unwrap().expect("it is there")
     }
 
+    async fn content(&self, id: EventId) -> Option<Content> {
+        self.store.event_content(id).await.unwrap().map(|(_, content)| content)
+    }
+
     async fn due(&self, lane: DueLane) -> Vec<EventId> {
         let page = self.store.due("q", lane, self.now(), &Default::default(), 100).await.unwrap();
         page.due.into_iter().map(|(id, _)| id).collect()

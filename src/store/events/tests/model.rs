@@ -35,7 +35,7 @@ impl Run {
             70..76 => self.requeue().await,
             76..80 => self.discard().await,
             80..84 => self.trim().await,
-            84..88 => drop(self.home.store.compact().await),
+            84..88 => drop(self.home.store.compact(0).await),
             88..92 => self.home.advance(Duration::from_secs(self.random.u64(..2_000))),
             92..95 => self.reopen().await,
             _ => {

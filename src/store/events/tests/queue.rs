@@ -459,7 +459,7 @@ async fn what_lives_in_a_sparse_segment_moves_and_its_space_comes_back() {
         assert_eq!(discarded, Discarded::Discarded, "{number}");
     }
     assert_eq!(home.store.room.segments().bytes(), bytes);
-    let compacted = home.store.compact().await.unwrap();
+    let compacted = home.store.compact(0).await.unwrap();
     assert!(compacted.segments == 1 && compacted.moved > 100, "{compacted:?}");
     home.store.barrier().await.unwrap();
     let after = home.store.room.segments().bytes();

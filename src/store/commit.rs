@@ -1,9 +1,10 @@
 //! The commit thread: the one place where a claim is decided, and where it becomes durable.
 //!
-//! A round: take all jobs that have gathered, decide each against the database, write what changed (first of all, and synced,
-//! what events have brought along, [`super::content_log`]) and the number of the commit, sync once, answer all. Nothing of a group is told before its sync, with one exception. If the process dies before
-//! the sync, nobody was answered but the exception; if it dies after, the records are there; in between lies nothing that was
-//! promised.
+//! A round: take all jobs that have gathered, decide each against the database and write what changed, sync what events have
+//! brought along ([`super::content_log`]), write the number of the commit, sync once, answer all. Nothing of a group is told
+//! before its sync, with one exception. If the process dies before the sync, nobody was answered but the exception; if it dies
+//! after, the records are there; in between lies nothing that was promised. A content that an entry of an older event is to
+//! name goes into the log a group earlier ([`super::events`]): such an entry is not undone.
 //!
 //! The exception goes ahead of its sync where the caller asks for it: a claim that is granted
 //! ([`super::AnswerAt::Decision`]). Its holder begins to work at once, and what it says to others waits for a sync of its own.
@@ -28,6 +29,7 @@ use super::recovery::Unrecoverable;
 use super::room::Room;
 use super::settings::{StoreSettings, SyncMode};
 use super::shared::Shared;
+use crate::chain::Chain;
 use crate::claim::Timestamp;
 use crate::clock::Clock;
 
@@ -84,8 +86,12 @@ impl Committer {
         while shared.queue.take(&mut group, self.patience(), expected) {
             shared.pulse.begin();
             expected = self.expected_after(&group);
+            let is_idle = group.is_empty();
             self.serve(&mut group);
             self.tend()?;
+            if is_idle {
+                self.count_if_unsure();
+            }
             shared.pulse.end();
         }
         Ok(())
@@ -219,6 +225,20 @@ impl Committer {
             }
         }
         Ok(())
+    }
+
+    /// Counts the events anew, where one has gone that could not be read: while nobody waits for anything.
+    fn count_if_unsure(&mut self) {
+        let State::Healthy(healthy) = &mut self.state else {
+            return;
+        };
+        if !std::mem::take(&mut healthy.is_unsure) {
+            return;
+        }
+        match self.room.count(&healthy.engine, || self.shared.pulse.go_on()) {
+            Ok(stock) => drop(self.room.remove_unnamed(&stock)),
+            Err(error) => tracing::warn!(error = %Chain(&error), "the events could not be counted anew"),
+        }
     }
 
     /// Syncs all there is and marks the end as one in order. A database that is down, or fails now, gets one try to come

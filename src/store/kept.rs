@@ -46,6 +46,7 @@ impl Place {
         }
     }
 
+    #[cfg(test)]
     pub(super) fn file(&self) -> Option<&ContentFile> {
         match self {
             Self::Log(_) => None,

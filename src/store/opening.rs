@@ -4,9 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::commit::{Committer, State};
-use super::content_file;
 use super::content_log::ContentLog;
-use super::directory::Directory;
+use super::directory::{self, Directory};
 use super::engine::{Engine, EngineError};
 use super::error::OpenError;
 use super::events;
@@ -17,12 +16,11 @@ use super::mark::{self, Mark, MarkError};
 use super::numbers::Numbers;
 use super::original::{self, Original};
 use super::outage::Outage;
-use super::room::Room;
+use super::room::{Room, Stock};
 use super::settings::StoreSettings;
 use super::shared::Shared;
 use crate::chain::Chain;
 use crate::clock::{Clock, Readings, Resumed, Source};
-use crate::event::EventId;
 use crate::metrics::Metrics;
 
 /// After an unclean end the numbering goes on so far above the last number that is known, and above where the run before
@@ -66,13 +64,14 @@ pub(super) fn open(
     let (log, segments) = ContentLog::open(directory.path())
         .map_err(|source| OpenError::Directory { path: directory.path().into(), source })?;
     let room = Arc::new(Room::new(&settings, segments, Arc::clone(&metrics)));
-    // On a disk that takes no writes that is left to the coming back.
+    // On a disk that takes no writes all of that is left to the coming back: what is not undone may still name something.
     if fault.is_none() {
         undo(&engine, found).map_err(|error| engine_error(&directory, error))?;
     }
-    let delivering = take_stock(&engine, &room).map_err(|error| engine_error(&directory, error))?;
+    let stock = take_stock(&engine, &room).map_err(|error| engine_error(&directory, error))?;
     if fault.is_none() {
-        let interrupted = events::undo::interrupt(&engine, &room, &delivering);
+        clear_up(&room, &stock);
+        let interrupted = events::undo::interrupt(&engine, &room, &stock.delivering);
         interrupted.map_err(|error| engine_error(&directory, error))?;
     }
     let shared = Arc::new(Shared::new(metrics, fault, Numbers::after(sequence)));
@@ -107,24 +106,26 @@ fn undo(engine: &Engine, acknowledged: u64) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Counts the events, and removes what a crash left behind: contents that no entry names, since the entry was never written,
-/// or is gone already. Hands back the events that were being handed over.
-fn take_stock(engine: &Engine, room: &Room) -> Result<Vec<EventId>, EngineError> {
+/// Counts the events.
+fn take_stock(engine: &Engine, room: &Room) -> Result<Stock, EngineError> {
     let stock = room.count(engine, || ())?;
-    if stock.unreadable > 0 {
-        // What one of them names may be all that is left of it.
-        tracing::warn!(unreadable = stock.unreadable, "contents that no event names are left where they are");
-        return Ok(stock.delivering);
+    if !stock.unreadable.is_empty() {
+        tracing::error!(
+            unreadable = stock.unreadable.len(),
+            records = %room.store().join(directory::RECORDS).display(),
+            "events that were acknowledged cannot be read and are not handed over; what was sent of them is left where it \
+             is. Copy the store's directory, have the events sent again, and discard these by their ids"
+        );
     }
-    let segments = room.segments().remove_unheld();
-    match content_file::remove_unnamed(room.store(), |nonce| stock.named.contains(&nonce)) {
-        Ok(files) if files + segments > 0 => {
-            tracing::info!(files, segments, "contents of events that were never kept, or are gone, are removed");
-        }
-        Ok(_) => {}
-        Err(error) => tracing::warn!(error = %error, "files that no event names could not be removed"),
+    Ok(stock)
+}
+
+/// Removes what a crash left behind: contents that no entry names, since the entry was never written, or is gone already.
+fn clear_up(room: &Room, stock: &Stock) {
+    let (files, segments) = room.remove_unnamed(stock);
+    if files + segments > 0 {
+        tracing::info!(files, segments, "contents of events that were never kept, or are gone, are removed");
     }
-    Ok(stock.delivering)
 }
 
 /// Opens the records, and leaves them as they were where they do not hold what was acknowledged.

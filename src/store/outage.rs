@@ -17,7 +17,6 @@ use super::events::{Work, pin};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::job::{Answer, Desk, Reading, Reply, Request};
-use super::kept::ContentFile;
 use super::known::Known;
 use super::numbers::Numbers;
 use super::recall::Recall;
@@ -41,8 +40,6 @@ pub(super) struct Outage {
     pub(super) reader: Option<Arc<Engine>>,
     /// Dead letters that were handled after all: their entries go when the database is back.
     pub(super) settled: HashSet<EventId>,
-    /// Files that were written for entries that may or may not have got there.
-    pub(super) doubtful: Vec<ContentFile>,
     /// What it held, once it had to be closed so that the next one can be opened.
     recall: Recall,
     pub(super) since: Timestamp,
@@ -58,7 +55,6 @@ impl Outage {
             guard,
             reader,
             settled: HashSet::new(),
-            doubtful: Vec::new(),
             recall: Recall::default(),
             since: now,
             retry_ms: FIRST_RETRY_MS,

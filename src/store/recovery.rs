@@ -119,7 +119,7 @@ impl Committer {
 
     fn resume(&mut self, engine: Arc<Engine>) {
         if let State::Outage(outage) = &self.state {
-            self.clear_up(&engine, outage);
+            self.clear_up(&engine);
             let down_ms = self.clock.now().since(outage.since).as_millis();
             tracing::info!(down_ms, written_back = outage.guard.entries().len(), "the store is back");
         }
@@ -130,28 +130,21 @@ impl Committer {
     }
 
     /// Counts the events anew, since some got there that nobody was told of and some may have gone, and removes what none of
-    /// them names.
-    fn clear_up(&self, engine: &Engine, outage: &Outage) {
+    /// them names: after the flush, so that no crash brings back who named it.
+    fn clear_up(&self, engine: &Engine) {
         self.shared.pulse.go_on();
         match self.room.count(engine, || self.shared.pulse.go_on()) {
-            Ok(stock) if stock.unreadable == 0 => {
-                let doubtful = outage.doubtful.iter().filter(|file| !stock.named.contains(&file.nonce));
-                doubtful.for_each(|file| self.room.remove(file));
-                self.room.segments().remove_unheld();
-            }
-            // One that cannot be read may name what would be removed.
-            Ok(_) => {}
+            Ok(stock) => drop(self.room.remove_unnamed(&stock)),
             Err(error) => tracing::warn!(error = %Chain(&error), "the events could not be counted anew"),
         }
     }
 }
 
-/// Removes the entries of events that were handled meanwhile; their files become doubtful.
-fn settle_events(engine: &Engine, outage: &mut Outage) -> Result<(), EngineError> {
+/// Removes the entries of events that were handled meanwhile.
+fn settle_events(engine: &Engine, outage: &Outage) -> Result<(), EngineError> {
     for id in &outage.settled {
         match engine.read_event(*id) {
             Ok(Some(kept)) if events::keep::is_settled(&kept.event.state) => {
-                outage.doubtful.extend(kept.place.file());
                 events::desk::remove(engine, *id, &Counted::of(&kept))?;
             }
             Ok(_) => {}
@@ -168,7 +161,7 @@ fn write_back(engine: &Engine, outage: &Outage, now: Timestamp) -> Result<(), En
     for (key, record, blind) in outage.guard.entries() {
         if blind && !matches!(record, Some(Record::Done(_))) {
             match engine.read(key) {
-                Ok(Some(there @ Record::Done(_))) if !there.is_gone(now) => continue,
+                Ok(Some(there @ Record::Done(_))) if !events::pin::is_gone(engine, &there, now)? => continue,
                 Ok(_) => {}
                 Err(EngineError::Damaged(_)) => continue,
                 Err(error) => return Err(error),
@@ -205,9 +198,31 @@ impl From<EngineError> for Reopening {
 mod tests {
     use super::*;
     use crate::claim::{ConfirmedTtl, Done, Free, Key, Namespace};
+    use crate::event::{Arrival, Event, EventId};
     use crate::store::guard::Guard;
+    use crate::store::kept::{ContentFile, Kept, Place};
+    use crate::store::record::encode_event;
 
-    /// A claim that was granted because nothing could be read was written over the record that said that the key was done.
+    /// An event that is not handled yet, in the database.
+    fn waiting(engine: &Engine, namespace: Namespace) -> EventId {
+        let id = EventId::queued(7, [7; 8]);
+        let arrival = Arrival {
+            route: "q".into(),
+            app: "app".into(),
+            namespace,
+            key: None,
+            confirmed_ttl: ConfirmedTtl::MAX,
+            received_at: Timestamp::from_millis(1),
+        };
+        let event = Event::accepted(id, 7, &arrival, 0);
+        let place = Place::File(ContentFile { nonce: 1, bytes: 0 });
+        let kept = Kept { event, place, remembered_until: None, record_bytes: 0 };
+        engine.write_event(id, encode_event(&kept).as_deref()).expect("written");
+        id
+    }
+
+    /// A claim that was granted because nothing could be read was written over the record that said that the key was done;
+    /// later only over one that had run out, though its event still waited in its queue and was handed over twice.
     #[test]
     fn what_was_decided_blindly_gives_way_to_a_key_that_is_done() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -218,13 +233,18 @@ mod tests {
             let (fingerprint, owner, result) = (None, None, None);
             Record::Done(Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result, event: None })
         };
+        let namespace = Namespace::parse("a").expect("good");
+        let event = Some(waiting(&engine, namespace.clone()).into());
+        let Record::Done(gone) = done(1, now) else { panic!("it is done") };
+        let pinned = Record::Done(Done { event, ..gone });
         let cases = [
+            ("pinned", Some(pinned.clone()), free.clone(), Some(pinned)),
             ("done", Some(done(1, later)), free.clone(), Some(done(1, later))),
             ("gone", Some(done(1, now)), free.clone(), Some(free.clone())),
             ("absent", None, free.clone(), Some(free.clone())),
             ("confirmed", Some(done(1, later)), done(2, later), Some(done(2, later))),
         ];
-        let key = |id: &str| Key::new(&Namespace::parse("a").expect("good"), id).expect("good");
+        let key = |id: &str| Key::new(&namespace, id).expect("good");
         let mut guard = Guard::new();
         for (id, there, decided, _) in &cases {
             engine.write(&key(id), there.as_ref()).expect("written");

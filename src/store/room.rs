@@ -1,7 +1,7 @@
 //! How much room there is for events: what the kept ones take, how many there are of what kind, and what is free on the
 //! disk. In memory, counted anew whenever the database is opened.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -94,6 +94,8 @@ struct Taken {
     gauges: Gauges,
     /// For events that are on their way into the store.
     reserved_bytes: u64,
+    /// The files of these.
+    on_their_way: HashSet<u64>,
     free: Option<Free>,
 }
 
@@ -111,11 +113,26 @@ struct Free {
 pub(super) struct Reserved {
     room: Arc<Room>,
     bytes: u64,
+    /// Its file, where it gets one.
+    nonce: Option<u64>,
+}
+
+impl Reserved {
+    /// Notes which file is written for it: no entry names it yet, and it is none to be removed.
+    pub(super) fn with_file(mut self, nonce: u64) -> Self {
+        self.room.lock().on_their_way.insert(nonce);
+        self.nonce = Some(nonce);
+        self
+    }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.room.lock().reserved_bytes -= self.bytes;
+        let mut taken = self.room.lock();
+        taken.reserved_bytes -= self.bytes;
+        if let Some(nonce) = self.nonce {
+            taken.on_their_way.remove(&nonce);
+        }
     }
 }
 
@@ -132,7 +149,7 @@ pub(super) struct Stock {
     /// The files that entries name.
     pub(super) named: HashSet<u64>,
     /// Entries that cannot be read.
-    pub(super) unreadable: usize,
+    pub(super) unreadable: HashSet<EventId>,
     /// Events that are being handed over: as many as there are places for that.
     pub(super) delivering: Vec<EventId>,
 }
@@ -214,7 +231,7 @@ impl Room {
             free.less_bytes += bytes;
         }
         taken.reserved_bytes += bytes;
-        Ok(Reserved { room: Arc::clone(self), bytes })
+        Ok(Reserved { room: Arc::clone(self), bytes, nonce: None })
     }
 
     fn is_enough(&self, free: &Free, bytes: u64) -> bool {
@@ -255,7 +272,8 @@ impl Room {
     /// Counts anew what a database holds; calls `progress` from time to time. Nobody waits for it: what was counted before
     /// stands until all has been looked at, and stays where that fails.
     pub(super) fn count(&self, engine: &Engine, progress: impl Fn()) -> Result<Stock, EngineError> {
-        let (mut counts, mut spans, mut stock) = (Counts::default(), Vec::new(), Stock::default());
+        let (mut counts, mut stock) = (Counts::default(), Stock::default());
+        let mut held_bytes: HashMap<u32, u64> = HashMap::new();
         for (number, item) in engine.scan_events(None).enumerate() {
             if number % PROGRESS_ENTRIES == 0 {
                 progress();
@@ -267,25 +285,67 @@ impl Room {
                         stock.delivering.push(kept.event.id);
                     }
                     match kept.place {
-                        Place::Log(span) => spans.push(span),
+                        Place::Log(span) => *held_bytes.entry(span.segment).or_default() += u64::from(span.bytes),
                         Place::File(file) => drop(stock.named.insert(file.nonce)),
                     }
                 }
                 (id, Err(error)) => {
                     tracing::error!(event = %id, error = %Chain(&error), "an event cannot be read");
-                    stock.unreadable += 1;
+                    stock.unreadable.insert(id);
                 }
             }
         }
-        self.segments.let_all_go();
-        spans.into_iter().for_each(|span| self.segments.hold(span));
+        if !stock.unreadable.is_empty() {
+            self.hold_unreadable(&stock.unreadable, &mut held_bytes, &progress);
+        }
+        self.segments.count_anew(&held_bytes);
         let mut taken = self.lock();
         self.letters.store(counts.letters, Ordering::Release);
         taken.gauges.show_all(&counts, &self.metrics);
+        self.metrics.unreadable_events.set(i64::try_from(stock.unreadable.len()).unwrap_or(i64::MAX));
         taken.counts = counts;
         drop(taken);
         self.bells.ring_all();
         Ok(stock)
+    }
+
+    /// Whatever was once written of these events is held: where their entries point nobody knows. Reads all segments, which
+    /// takes as long as it takes: it is done only where something is damaged.
+    fn hold_unreadable(&self, ids: &HashSet<EventId>, held_bytes: &mut HashMap<u32, u64>, progress: impl Fn()) {
+        for segment in self.segments.numbers() {
+            progress();
+            let entries = match self.segments.entries(segment) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    tracing::warn!(segment, error = %error, "a segment of the content log cannot be read, and stays");
+                    *held_bytes.entry(segment).or_default() += 1;
+                    continue;
+                }
+            };
+            for (number, (id, span)) in entries.enumerate() {
+                if number % PROGRESS_ENTRIES == 0 {
+                    progress();
+                }
+                if ids.contains(&id) {
+                    *held_bytes.entry(segment).or_default() += u64::from(span.bytes);
+                }
+            }
+        }
+    }
+
+    /// Removes the files and segments of contents that nothing names, after a count; says how many of each. As long as an
+    /// entry cannot be read all files stay: they do not say whose they are.
+    pub(super) fn remove_unnamed(&self, stock: &Stock) -> (usize, usize) {
+        let segments = self.segments.remove_unheld();
+        if !stock.unreadable.is_empty() {
+            return (0, segments);
+        }
+        let is_named = |nonce| stock.named.contains(&nonce) || self.lock().on_their_way.contains(&nonce);
+        let files = content_file::remove_unnamed(&self.store, is_named).unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "files that no event names could not be removed");
+            0
+        });
+        (files, segments)
     }
 
     /// Counts an event that is lost, and tells of it.
@@ -338,7 +398,7 @@ mod tests {
             asked.set(asked.get() + room.letters());
         };
         let stock = room.count(&engine, progress).expect("counted");
-        assert_eq!(stock.unreadable, 1);
+        assert_eq!(stock.unreadable.len(), 1);
         assert_eq!((asked.get(), room.letters()), (1, 0), "what stood before stands while it is counted");
     }
 }

@@ -63,6 +63,22 @@ impl Store {
         self.read_content(id, kept, content_file::read_head).await
     }
 
+    /// Where the content of an event lies that is there and cannot be read back; of a large one the head alone is looked at.
+    pub(super) async fn unreadable_content(&self, id: EventId) -> Result<Option<Place>, Fault> {
+        let kept = match self.look_up(id).await {
+            // Its entry cannot be read either.
+            Ok(None) | Err(Fault::Damaged) => return Ok(None),
+            Ok(Some(kept)) => kept,
+            Err(fault) => return Err(fault),
+        };
+        let place = kept.place;
+        match self.read_content(id, Some(kept), content_file::read_head).await {
+            Ok(_) => Ok(None),
+            Err(Fault::Damaged) => Ok(Some(place)),
+            Err(fault) => Err(fault),
+        }
+    }
+
     async fn read_content(
         &self,
         id: EventId,

@@ -7,6 +7,7 @@
 //! kept by [`keep`].
 //!
 //! All that is written goes through the commit thread ([`work`]), in an order of which every beginning makes sense ([`desk`]).
+//! What an entry names is safe before it is, but for a new queued event, which its number undoes ([`lay`]).
 //! What a crash leaves of an event that was never acknowledged goes at the next start ([`undo`]).
 
 mod accept;
@@ -18,6 +19,7 @@ mod content;
 pub(super) mod desk;
 mod finish;
 pub(super) mod keep;
+mod lay;
 pub(super) mod pin;
 pub(super) mod redrive;
 mod requeue;

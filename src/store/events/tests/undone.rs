@@ -132,3 +132,84 @@ async fn no_content_goes_at_the_start_while_an_entry_cannot_be_read() {
     let count = |name: &str| std::fs::read_dir(home.store.dir().join(name)).unwrap().count();
     assert_eq!((count("events"), count("contents")), (0, 0));
 }
+
+/// One flipped bit, and an event that had been acknowledged was gone without a word: its place in the schedule was dropped,
+/// and its sender's repeats were swallowed as duplicates for ever.
+#[tokio::test]
+async fn an_entry_that_cannot_be_read_keeps_its_place_until_its_event_comes_again() {
+    let home = Home::new();
+    let (damaged, next) = (home.queued("e").await, home.queued("next").await);
+    let due = home.event(damaged).await.state.due().unwrap();
+    home.store.shared.borrow(|engine| engine.spoil_event(damaged)).unwrap();
+    let home = home.reopen().await;
+    assert_eq!(home.gauge("onced_unreadable_events"), 1);
+    assert_eq!(home.due(DueLane::Fresh).await, [damaged, next]);
+    assert_eq!(home.store.begin(home.begin_ask(damaged, How::Scheduled(due))).await, Err(Fault::Damaged));
+    assert_eq!(home.due(DueLane::Fresh).await, [damaged, next]);
+    home.hand_over(next, Next::Delivered).await;
+    let again = home.queued("e").await;
+    assert_eq!(home.store.content(again).await.unwrap(), Some(content(b"e")));
+    assert_eq!(home.accept("e", b"").await.unwrap(), Accepted::Duplicate { requeued: false });
+    assert_eq!(home.begin(damaged, How::Scheduled(due)).await, Begun::Gone);
+    home.hand_over(again, Next::Delivered).await;
+    home.check().await;
+    home.check_places();
+}
+
+/// What a crash had left was never removed while there was an entry that could not be read, and what was sent of that one was
+/// removed at run time, with the last of its neighbours.
+#[tokio::test]
+async fn what_was_sent_of_an_entry_that_cannot_be_read_stays_and_nothing_else_does() {
+    let home = Home::new();
+    let (damaged, neighbour) = (home.queued("damaged").await, home.queued("neighbour").await);
+    let kept = home.all().into_iter().find(|kept| kept.event.id == damaged).unwrap();
+    let crate::store::kept::Place::Log(span) = kept.place else { panic!() };
+    home.store.shared.borrow(|engine| engine.spoil_event(damaged)).unwrap();
+    let orphan = home.store.dir().join("contents/0000000007.log");
+    std::fs::write(&orphan, "what a crash has left").unwrap();
+    let home = home.reopen().await;
+    assert!(!orphan.exists());
+    assert_eq!(home.store.discard(neighbour, Actor::new("ops")).await, Ok(Discarded::Discarded));
+    assert!(home.store.room.segments().read(damaged, span).is_ok());
+    // Once it is discarded all is counted anew, as soon as nobody waits for anything.
+    assert_eq!(home.store.discard(damaged, Actor::new("ops")).await, Ok(Discarded::Discarded));
+    while home.gauge("onced_unreadable_events") > 0 || home.store.room.segments().bytes() > 0 {
+        tokio::task::yield_now().await;
+    }
+    home.check().await;
+}
+
+/// The disk took no writes when it started, so that nothing was undone; but what a crash had left was removed all the same.
+#[tokio::test]
+async fn a_start_that_cannot_write_removes_nothing_before_it_can() {
+    let home = Home::new();
+    let safe = home.queued("safe").await;
+    home.store.close().await.unwrap();
+    let Home { dir, time, store, .. } = home;
+    let path = store.dir().clone();
+    drop(store);
+    let (in_the_way, orphan) = (path.join("mark.new"), path.join("contents/0000000007.log"));
+    std::fs::create_dir(&in_the_way).unwrap();
+    std::fs::write(&orphan, "what a crash has left").unwrap();
+    let (store, metrics) = open_at(settings(dir.path()), &time);
+    let home = Home { dir, time, store, metrics };
+    assert!(home.store.fault().is_some() && orphan.exists());
+    std::fs::remove_dir(&in_the_way).unwrap();
+    home.come_back().await;
+    assert!(!orphan.exists());
+    assert_eq!(home.store.content(safe).await.unwrap(), Some(content(b"safe")));
+}
+
+/// A large event was discarded by a commit that failed and yet got there: its file stayed until the next start.
+#[tokio::test]
+async fn no_file_is_left_by_a_group_that_failed() {
+    for writes in 0..8 {
+        let home = Home::new();
+        let Accepted::New { id, .. } = home.accept("e", &[1; 40_000]).await.unwrap() else { panic!() };
+        home.store.shared.borrow(|engine| engine.fail_after(writes)).unwrap();
+        let _either = home.store.discard(id, Actor::new("ops")).await;
+        home.come_back().await;
+        let files = std::fs::read_dir(home.store.dir().join("events")).unwrap().count();
+        assert_eq!(files, home.all().len(), "{writes}");
+    }
+}

@@ -191,7 +191,7 @@ impl Works {
     }
 
     fn addressed(&self, settings: &LaneSettings, event: &Event, content: Content) -> Option<Request<Bytes>> {
-        let Content { target, sender_id, headers, body } = content;
+        let Content { target, sender_id, verified_by, headers, body } = content;
         let target: Uri = target.parse().ok()?;
         let uri = settings.forward_to.extended(settings.path.suffix(target.path())?, target.query())?;
         let mut head = head();
@@ -205,7 +205,7 @@ impl Works {
         let marks = Marks {
             delivery: event.id,
             received_at: self.clock().wall(event.received_at),
-            verified_by: settings.provider.as_deref(),
+            verified_by: verified_by.as_deref(),
             event: Some(EventMarks {
                 sender_id: sender_id.as_deref(),
                 sequence: Some(event.sequence),

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::app::{ForwardTo, RoutePath, SigningKey};
-use crate::claim::{ConfirmedTtl, Namespace};
+use crate::claim::ConfirmedTtl;
 use crate::event::RetryPolicy;
 
 /// How the events of one route go to its app.
@@ -16,12 +16,8 @@ use crate::event::RetryPolicy;
 pub struct LaneSettings {
     /// The route's name, by which its events are kept.
     pub route: Box<str>,
-    /// Where the claims of its events live.
-    pub namespace: Namespace,
     /// How long a finished event is remembered, where it becomes so by its hand-over.
     pub confirmed_ttl: ConfirmedTtl,
-    /// The profile that every event of the route is verified by, for `Onced-Verified`; `None` with `verify = "none"`.
-    pub provider: Option<Box<str>>,
     /// The path that its senders call; what follows a prefix goes on to the app.
     pub path: RoutePath,
     /// The app.

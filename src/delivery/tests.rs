@@ -39,9 +39,7 @@ fn history() -> HistorySettings {
 fn settings() -> LaneSettings {
     LaneSettings {
         route: "q".into(),
-        namespace: Namespace::of_route("q").unwrap(),
         confirmed_ttl: ConfirmedTtl::MAX,
-        provider: None,
         path: RoutePath::parse("/q").unwrap(),
         // Nobody is there.
         forward_to: ForwardTo::parse("http://127.0.0.1:1").unwrap(),
@@ -83,7 +81,7 @@ impl Stage {
             received_at: self.works.clock().now(),
         };
         let body = vec![b'x'; body_bytes].into();
-        let content = Content { target: "/q".into(), sender_id: None, headers: Vec::new(), body };
+        let content = Content { target: "/q".into(), sender_id: None, verified_by: None, headers: Vec::new(), body };
         match self.works.store().accept(arrival, content).await.unwrap() {
             Accepted::New { id, .. } => id,
             other => panic!("{other:?}"),

@@ -19,6 +19,8 @@ pub struct Content {
     pub target: Box<str>,
     /// The sender's id, where it has one.
     pub sender_id: Option<Box<[u8]>>,
+    /// The provider that it was shown to come from, when it arrived; `None` where nothing verified it.
+    pub verified_by: Option<Box<str>>,
     /// The headers; those of one name in their order.
     pub headers: Vec<HeaderLine>,
     /// The body.
@@ -30,7 +32,10 @@ impl Content {
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         let lines = self.headers.iter().map(|line| line.name.len() + line.value.len());
-        let head = self.target.len() + self.sender_id.as_ref().map_or(0, |id| id.len()) + lines.sum::<usize>();
+        let head = self.target.len()
+            + self.sender_id.as_ref().map_or(0, |id| id.len())
+            + self.verified_by.as_ref().map_or(0, |name| name.len())
+            + lines.sum::<usize>();
         head as u64 + self.body.len() as u64
     }
 }

@@ -93,15 +93,16 @@ impl Evidence {
 
     /// Keeps the event.
     pub(super) async fn keep(self, verdict: &Verdict, tried: Tried<'_>, store: &Store) {
-        let sender_id = tried.sender_id.map(Into::into);
+        let (sender_id, verified_by) = (tried.sender_id.map(Into::into), tried.route.verified_by().map(Into::into));
         let failure = self.failure(verdict, tried, store.clock().now());
         // Why not has been told, and nothing else can be done about it.
-        let _kept = store.keep_event(failure, async move || self.content(sender_id).await).await;
+        let _kept = store.keep_event(failure, async move || self.content(sender_id, verified_by).await).await;
     }
 
     /// Lets the history have the event, which its app has handled.
     pub(super) fn pass(self, verdict: &Verdict, tried: Tried<'_>, now: Timestamp, history: &History) {
-        let (sender_id, at) = (tried.sender_id.map(Into::into), now.before(tried.since.elapsed()));
+        let (sender_id, verified_by) = (tried.sender_id.map(Into::into), tried.route.verified_by().map(Into::into));
+        let at = now.before(tried.since.elapsed());
         let Failure {
             id,
             route,
@@ -119,7 +120,7 @@ impl Evidence {
         } = self.failure(verdict, tried, now);
         let attempt = Attempt { number: attempt, at, took_ms, outcome, status };
         let passed = Passed { id, route, namespace, key, received_at, body_bytes, app, attempt, at: now, excerpt };
-        history.keep(passed, self.content(sender_id));
+        history.keep(passed, self.content(sender_id, verified_by));
     }
 
     fn failure(&self, verdict: &Verdict, tried: Tried<'_>, at: Timestamp) -> Failure {
@@ -144,11 +145,11 @@ impl Evidence {
         }
     }
 
-    async fn content(self, sender_id: Option<Box<[u8]>>) -> Content {
+    async fn content(self, sender_id: Option<Box<[u8]>>, verified_by: Option<Box<str>>) -> Content {
         let headers = spelled(&self.head).await.into_iter().map(|(name, value)| HeaderLine { name, value }).collect();
         // An absolute target counts as its path.
         let target = self.head.uri.path_and_query().map_or("/", |target| target.as_str());
-        Content { target: target.into(), sender_id, headers, body: self.body }
+        Content { target: target.into(), sender_id, verified_by, headers, body: self.body }
     }
 }
 

@@ -85,6 +85,7 @@ impl Proxy {
             // An absolute target counts as its path.
             target: head.uri.path_and_query().map_or("/", |target| target.as_str()).into(),
             sender_id: event.event_id.as_ref().map(|id| id.as_bytes().into()),
+            verified_by: route.verified_by().map(Into::into),
             headers: headers.iter().map(line).collect(),
             body: body.clone(),
         };

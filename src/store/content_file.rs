@@ -141,7 +141,7 @@ mod tests {
     fn content(body: &[u8]) -> Content {
         let line = HeaderLine { name: (*b"X-Odd").into(), value: (*b"\xe9").into() };
         let body = Bytes::copy_from_slice(body);
-        Content { target: "/a".into(), sender_id: None, headers: vec![line], body }
+        Content { target: "/a".into(), sender_id: None, verified_by: None, headers: vec![line], body }
     }
 
     fn file(nonce: u64, content: &Content) -> ContentFile {

@@ -23,6 +23,7 @@ async fn keep(home: &Home, number: u8, route: &str, status: Option<u16>, body_by
     let content = Content {
         target: "/hooks?a=%20".into(),
         sender_id: Some((*b"e").into()),
+        verified_by: None,
         headers: vec![line(b"X-ODD-case", b"caf\xe9"), line(b"Accept", b"*/*")],
         body: vec![number; body_bytes].into(),
     };

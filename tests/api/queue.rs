@@ -108,6 +108,7 @@ pub(crate) fn content(sender_id: &str) -> Content {
     Content {
         target: "/hooks/orders?a=b".into(),
         sender_id: Some(sender_id.as_bytes().into()),
+        verified_by: None,
         headers: vec![line(b"X-Id", sender_id.as_bytes())],
         body: sender_id.as_bytes().to_vec().into(),
     }

@@ -11,7 +11,13 @@ use super::operations::{described, document, misfit};
 use super::queue::{OPERATE, Queue};
 
 fn content() -> Content {
-    Content { target: "/".into(), sender_id: None, headers: Vec::new(), body: (*b"body").as_slice().into() }
+    Content {
+        target: "/".into(),
+        sender_id: None,
+        verified_by: None,
+        headers: Vec::new(),
+        body: (*b"body").as_slice().into(),
+    }
 }
 
 #[tokio::test]

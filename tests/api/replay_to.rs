@@ -33,6 +33,7 @@ impl Stage {
         let content = Content {
             target: "/hooks/github?a=b".into(),
             sender_id: Some((*b"e").into()),
+            verified_by: None,
             headers: headers.into(),
             body: (*b"{\"a\":1}\xff").as_slice().into(),
         };

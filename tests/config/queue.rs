@@ -30,13 +30,9 @@ fn every_route_has_a_lane_and_the_defaults_of_a_queue() {
         };
         assert_eq!((&lane.route, lane.policy, lane.concurrency, lane.rate), (&route.name, policy, 8, None));
         assert_eq!((lane.breaker_failures, lane.breaker_probe), (10, seconds(30)));
-        assert_eq!((lane.provider.as_deref(), lane.max_duration), (Some("stripe"), seconds(30)));
+        assert_eq!(lane.max_duration, seconds(30));
         assert_eq!(config.history, HistorySettings { keep: seconds(7 * 86_400), max_bytes: 1 << 30 });
     }
-    let unverified =
-        MINIMAL_ROUTE.replace("secrets = [{ env = \"WHSEC\" }]", "verify = \"none\"\nevent_id.header = \"Id\"");
-    let config = parse(&unverified, &environment(&[])).unwrap();
-    assert_eq!((&*config.lanes[0].route, config.lanes[0].provider.as_deref()), ("stripe", None), "nothing is verified");
 }
 
 /// The route's, else the profile's, else 202: of a sender that takes 202 for a failure, an event came until it gave up.

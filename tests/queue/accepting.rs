@@ -256,9 +256,12 @@ async fn without_its_store_a_queue_route_refuses_or_hands_over_at_once_as_it_say
 #[tokio::test]
 async fn a_repeat_gets_the_same_acknowledgement_while_the_store_is_down() {
     let mut app = App::start().await;
-    let front =
-        Front::start(&queue("github", &app, "[route.delivery]\nacknowledge = { status = 201, body = \"taken\" }"))
-            .await;
+    let front = Front::start(&queue(
+        "github",
+        &app,
+        "[route.delivery]\nacknowledge = { status = 201, content_type = \"text/plain\", body = \"taken\" }",
+    ))
+    .await;
     let event = Event::github("e-1", "{}");
     front.post(&event).await.assert(201, "accepted");
     app.answers(Reply::ok()).await;

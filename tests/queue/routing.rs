@@ -3,7 +3,7 @@
 use onced::delivery::Replayed;
 use onced::event::StateName;
 
-use crate::harness::{App, Event, Front, Reply, route, until};
+use crate::harness::{App, Event, Front, Reply, SECRET, route, until};
 use crate::queue::{SECOND, a_while, entry, github, queue, until_entries, until_entry, until_state, until_waits};
 
 #[tokio::test]
@@ -145,4 +145,27 @@ async fn what_follows_a_prefix_and_the_query_go_along() {
     let mut sender = plain.sent(&Event::github("e-1", "{}").at(target)).await;
     assert_eq!(app.answers(Reply::ok()).await.target(), b"/ina%2Fb//c;v=1?q=%27&&=&q", "as on a sync route");
     sender.answer().await.assert(200, "forwarded");
+}
+
+/// An open route was given a secret, and what anybody had sent before was handed over as verified; or the other way round.
+#[tokio::test]
+async fn an_event_is_called_verified_by_what_verified_it_whatever_holds_for_its_route_later() {
+    let mut app = App::start().await;
+    let secret = format!("secrets = [{{ inline = \"{SECRET}\" }}]");
+    let open = "verify = \"none\"\nevent_id.header = \"X-GitHub-Delivery\"";
+    for (before, after, verified_by) in [(&*secret, open, Some("github")), (open, &*secret, None)] {
+        let time = onced::clock::ManualTime::new(crate::queue::START_MS);
+        let config = crate::queue::queue("github", &app, "").replace(&secret, before);
+        let mut front = Front::on_clock(&config, &time).await;
+        front.post(&Event::github("e-1", "{}")).await.assert(202, "accepted");
+        let first = app.answers(Reply::status(503)).await;
+        let gap = crate::queue::until_waits(&front, 1).await;
+        front.reload(before, after).await.unwrap();
+        time.advance(std::time::Duration::from_millis(gap));
+        let second = app.answers(Reply::ok()).await;
+        for seen in [first, second] {
+            assert_eq!(seen.header("onced-verified"), verified_by, "{before}");
+        }
+        until_state(&front, StateName::Delivered).await;
+    }
 }

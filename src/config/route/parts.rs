@@ -42,12 +42,9 @@ impl Parts {
 
     pub(super) fn lane(&self) -> LaneSettings {
         let Delivery { policy, concurrency, rate, breaker_failures, breaker_probe, .. } = self.delivery;
-        let verified = self.sender.verifier.is_some();
         LaneSettings {
             route: self.identity.name.clone(),
-            namespace: self.identity.namespace.clone(),
             confirmed_ttl: self.lifetimes.confirmed_ttl.0,
-            provider: self.sender.provider.clone().filter(|_| verified),
             path: self.identity.path.clone(),
             forward_to: self.forward_to.clone(),
             max_duration: self.lifetimes.max_duration.0,

@@ -83,6 +83,12 @@ struct DiskHead<'a> {
     headers: Vec<(&'a [u8], &'a [u8])>,
 }
 
+/// What stands behind the head where there is something to say; an older head has nothing there.
+#[derive(Encode, BorrowDecode)]
+struct DiskVerified<'a> {
+    by: &'a str,
+}
+
 /// The value of an entry; `None` when it is larger than a value may be, which one of a route that can be configured never
 /// is.
 pub(in crate::store) fn encode_event(kept: &Kept) -> Option<Vec<u8>> {
@@ -100,19 +106,37 @@ pub(in crate::store) fn decode_event(id: EventId, bytes: &[u8]) -> Result<Kept, 
 
 /// What stands in a file before the body.
 pub(in crate::store) fn encode_head(content: &Content) -> Vec<u8> {
-    bincode::encode_to_vec(head_to_disk(content), HEAD_CODEC).expect("memory takes every write")
+    let mut head = Vec::new();
+    put_head(content, &mut head);
+    head
+}
+
+fn put_head(content: &Content, mut to: &mut Vec<u8>) {
+    bincode::encode_into_std_write(head_to_disk(content), &mut to, HEAD_CODEC).expect("memory takes every write");
+    if let Some(by) = &content.verified_by {
+        bincode::encode_into_std_write(DiskVerified { by }, &mut to, HEAD_CODEC).expect("memory takes every write");
+    }
 }
 
 pub(in crate::store) fn decode_head(head: &[u8], body: Bytes) -> Result<Content, DamagedRecord> {
-    let (head, _) = bincode::borrow_decode_from_slice(head, HEAD_CODEC).map_err(DamagedRecord::Decode)?;
-    Ok(head_from_disk(head, body))
+    let (disk, length): (DiskHead<'_>, _) =
+        bincode::borrow_decode_from_slice(head, HEAD_CODEC).map_err(DamagedRecord::Decode)?;
+    let verified_by = match &head[length..] {
+        [] => None,
+        rest => {
+            let (verified, _): (DiskVerified<'_>, _) =
+                bincode::borrow_decode_from_slice(rest, HEAD_CODEC).map_err(DamagedRecord::Decode)?;
+            Some(verified.by.into())
+        }
+    };
+    Ok(Content { verified_by, ..head_from_disk(disk, body) })
 }
 
 /// A content for the content log: the length of the head, the head, the body.
 pub(in crate::store) fn encode_content(content: &Content) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEAD_LENGTH_BYTES + content.len_bytes() as usize + HEAD_SLACK_BYTES);
     bytes.extend_from_slice(&[0; HEAD_LENGTH_BYTES]);
-    bincode::encode_into_std_write(head_to_disk(content), &mut bytes, HEAD_CODEC).expect("memory takes every write");
+    put_head(content, &mut bytes);
     let length = u32::try_from(bytes.len() - HEAD_LENGTH_BYTES).expect("a head is bounded far below the limit");
     bytes[..HEAD_LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(&content.body);
@@ -270,6 +294,7 @@ fn head_from_disk(head: DiskHead<'_>, body: Bytes) -> Content {
     Content {
         target: head.target.into(),
         sender_id: head.sender_id.map(Into::into),
+        verified_by: None,
         headers: head.headers.into_iter().map(line).collect(),
         body,
     }
@@ -327,10 +352,22 @@ mod tests {
         Event { key: None, delivery, state, ..largest }
     }
 
+    /// Heads of events that were kept before it was written down who verified them.
+    #[test]
+    fn a_head_that_does_not_say_who_verified_it_is_read_as_nobodys() {
+        let said = content(b"");
+        let unsaid = Content { verified_by: None, ..said.clone() };
+        let (with, without) = (encode_head(&said), encode_head(&unsaid));
+        assert!(with.starts_with(&without) && with.len() > without.len());
+        assert_eq!(decode_head(&with, Bytes::new()).expect("sound"), said);
+        assert_eq!(decode_head(&without, Bytes::new()).expect("sound"), unsaid);
+    }
+
     fn content(body: &[u8]) -> Content {
         Content {
             target: "/hooks/x?a=%20".into(),
             sender_id: Some((*b"caf\xe9").into()),
+            verified_by: Some("github".into()),
             headers: vec![HeaderLine { name: (*b"X-ODD-case").into(), value: (*b"\xff\t\xe9").into() }],
             body: Bytes::copy_from_slice(body),
         }

@@ -39,7 +39,13 @@ fn open_at(settings: StoreSettings, time: &ManualTime) -> (Store, Arc<Metrics>) 
 
 fn content(body: &[u8]) -> Content {
     let line = HeaderLine { name: (*b"X-Odd").into(), value: (*b"\xe9").into() };
-    Content { target: "/a?b".into(), sender_id: None, headers: vec![line], body: Bytes::copy_from_slice(body) }
+    Content {
+        target: "/a?b".into(),
+        sender_id: None,
+        verified_by: None,
+        headers: vec![line],
+        body: Bytes::copy_from_slice(body),
+    }
 }
 
 /// A store in a directory of its own, with time in the test's hands.

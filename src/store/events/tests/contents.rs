@@ -54,11 +54,11 @@ async fn what_is_moved_is_not_lost_where_the_content_log_cannot_be_written() {
     block(&home, 2);
     home.store.compact().await.unwrap_err();
     home.come_back().await;
-    assert_eq!(home.store.content(safe).await.unwrap(), Some(content(b"safe")));
+    assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")));
     let home = home.reopen().await;
-    assert_eq!(home.store.content(safe).await.unwrap(), Some(content(b"safe")));
+    assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")));
     assert_eq!(home.store.compact().await.unwrap(), Compacted { moved: 1, segments: 1 });
-    assert_eq!(home.store.content(safe).await.unwrap(), Some(content(b"safe")));
+    assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")));
     home.check().await;
 }
 
@@ -70,9 +70,9 @@ async fn what_is_moved_is_not_lost_where_the_database_fails() {
         home.store.shared.borrow(|engine| engine.fail_after(writes)).unwrap();
         let _either = home.store.compact().await;
         home.come_back().await;
-        assert_eq!(home.store.content(safe).await.unwrap(), Some(content(b"safe")), "{writes}");
+        assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")), "{writes}");
         let home = home.reopen().await;
-        assert_eq!(home.store.content(safe).await.unwrap(), Some(content(b"safe")), "{writes}");
+        assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")), "{writes}");
         home.check().await;
     }
 }

@@ -289,6 +289,29 @@ async fn without_room_the_sender_is_told_to_come_again_on_an_open_route_too() {
     app.assert_quiet();
 }
 
+/// The disk was short, and repeats of what was safe in the queue were refused: their sender gave up on the endpoint.
+#[tokio::test]
+async fn without_room_a_repeat_is_acknowledged_and_a_dead_event_queued_again() {
+    let mut app = App::start().await;
+    let lines = "[route.delivery]\nmax_attempts = 1";
+    // One event has room, and two have not.
+    for (bytes, most) in [(1_200, "3KiB"), (100_000, "150KiB")] {
+        let time = onced::clock::ManualTime::new(crate::queue::START_MS);
+        let config = format!("max_event_bytes = \"{most}\"\n{}", queue("github", &app, lines));
+        let front = Front::on_clock(&config, &time).await;
+        let event = Event::github("e-1", vec![b'x'; bytes]);
+        front.post(&event).await.assert(202, "accepted");
+        app.answers(Reply::status(500)).await;
+        until_state(&front, StateName::Dead).await;
+        front.post(&Event::github("e-2", vec![b'x'; bytes])).await.assert(503, "failed");
+        front.post(&event).await.assert(202, "duplicate");
+        assert_eq!(app.answers(Reply::ok()).await.attempt(), "2", "{bytes}");
+        until_state(&front, StateName::Delivered).await;
+        front.post(&event).await.assert(202, "duplicate");
+        app.assert_quiet();
+    }
+}
+
 /// A person pressed "redeliver", and was told that all was well.
 #[tokio::test]
 async fn a_dead_event_that_is_sent_again_is_queued_again() {

@@ -11,8 +11,9 @@ use super::super::kept::Kept;
 use super::super::known::Known;
 use super::super::room::NotKept;
 use super::desk::Found;
+use super::keep::SMALL_BYTES;
 use super::work::{Ask, Fresh};
-use crate::claim::{Acceptance, Record, Timestamp, accept};
+use crate::claim::{Acceptance, ConfirmedTtl, Key, Record, Timestamp, accept};
 use crate::event::{Arrival, Content, Event, EventId};
 
 /// What came of an event that was to be accepted.
@@ -47,11 +48,30 @@ impl Store {
             return Err(NotKept::Store(fault));
         }
         let body_bytes = content.body.len() as u64;
-        let fresh = self.prepare(content).await?;
+        // No large file is written for a repeat in vain.
+        if content.len_bytes() > SMALL_BYTES
+            && let Some(told) = self.repeat(&arrival).await?
+        {
+            return Ok(told);
+        }
+        let fresh = match self.prepare(content).await {
+            Ok(fresh) => fresh,
+            // A repeat needs no room, and gets its answer also where there is none.
+            Err(why) => return self.repeat(&arrival).await?.ok_or(why),
+        };
         let mut random = [0; 8];
         getrandom::fill(&mut random)
             .expect("the kernel's random source answers once it is seeded, long before this runs");
         self.ask_event(Accept { arrival, body_bytes, random, fresh }).await.map_err(NotKept::Store)
+    }
+
+    /// What a repeat of an event is told; `None` where it is none.
+    async fn repeat(&self, arrival: &Arrival) -> Result<Option<Accepted>, NotKept> {
+        let Some(key) = arrival.key.clone() else {
+            return Ok(None);
+        };
+        let ask = Repeat { key, confirmed_ttl: arrival.confirmed_ttl };
+        self.ask_event(ask).await.map_err(NotKept::Store)
     }
 }
 
@@ -118,6 +138,44 @@ impl Ask for Accept {
     }
 
     /// Whoever was told that it is not accepted may hand it over while its sender waits: then it would be twice.
+    fn needs_its_caller(&self) -> bool {
+        true
+    }
+}
+
+/// Asks for the answer of a repeat alone, with nothing in hand that could be kept.
+#[derive(Debug)]
+struct Repeat {
+    key: Key,
+    confirmed_ttl: ConfirmedTtl,
+}
+
+impl Ask for Repeat {
+    type Told = Option<Accepted>;
+
+    fn decide(&self, desk: &mut HealthyDesk<'_>) -> Result<Result<Option<Accepted>, Fault>, EngineError> {
+        let known = desk.claim(&self.key)?;
+        let Known::Record(Some(record)) = &known else {
+            return Ok(Ok(None));
+        };
+        // It would stand in a record that is not written here.
+        let nobody = EventId::queued(0, [0; 8]).into();
+        match accept(Some(record), nobody, self.confirmed_ttl, desk.now) {
+            Acceptance::New(_) => Ok(Ok(None)),
+            Acceptance::InProgress { expires_at } => Ok(Ok(Some(Accepted::InProgress { expires_at }))),
+            Acceptance::Duplicate { event } => {
+                let event = event.map(EventId::from);
+                if let Some(event) = event
+                    && desk.damaged(event)?.is_some()
+                {
+                    return Ok(Ok(None));
+                }
+                Ok(desk.repeat(event)?.map(Some))
+            }
+        }
+    }
+
+    /// As for what is to be accepted.
     fn needs_its_caller(&self) -> bool {
         true
     }

@@ -51,7 +51,13 @@ impl Store {
             return Ok(None);
         };
         let room = room(kept.event.body_bytes).await;
-        Ok(self.read_content(id, Some(kept), content_file::read).await?.map(|(_, content)| (room, content)))
+        if let Ok(content) = self.read_place(id, kept.place, content_file::read).await? {
+            return Ok(Some((room, content)));
+        }
+        // Its entry may be seen before what was sent is laid down: both are there once that commit is through. Mostly they are,
+        // and so nobody waits for it unasked.
+        let kept = self.read_kept(id).await?;
+        Ok(self.read_content(id, kept, content_file::read).await?.map(|(_, content)| (room, content)))
     }
 
     /// Reads an event with what was sent but for the body: that of a large one is not read, and not looked at.
@@ -89,12 +95,7 @@ impl Store {
             let Some(Kept { event, place, .. }) = kept else {
                 return Ok(None);
             };
-            let room = Arc::clone(&self.room);
-            let read = move || match place {
-                Place::Log(span) => room.segments().read(id, span).and_then(decode_content),
-                Place::File(file) => from(room.store(), &file),
-            };
-            match tokio::task::spawn_blocking(read).await.map_err(|_| Fault::Closed)? {
+            match self.read_place(id, place, from).await? {
                 Ok(content) => return Ok(Some((event, content))),
                 // Gone between the two reads, its entry with it, or moved; or its file alone.
                 Err(DamagedRecord::File(error)) if error.kind() == io::ErrorKind::NotFound => {
@@ -112,6 +113,21 @@ impl Store {
             }
         }
         Err(Fault::Damaged)
+    }
+
+    /// Reads a content from its place, once.
+    async fn read_place(
+        &self,
+        id: EventId,
+        place: Place,
+        from: ReadFile,
+    ) -> Result<Result<Content, DamagedRecord>, Fault> {
+        let room = Arc::clone(&self.room);
+        let read = move || match place {
+            Place::Log(span) => room.segments().read(id, span).and_then(decode_content),
+            Place::File(file) => from(room.store(), &file),
+        };
+        tokio::task::spawn_blocking(read).await.map_err(|_| Fault::Closed)
     }
 
     /// Reads an entry; what it says is synced when this returns, unless the store is down.

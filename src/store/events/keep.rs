@@ -22,7 +22,7 @@ use super::work::{Ask, Fresh, FreshContent};
 use crate::event::{Content, Event, EventId, Failure, Passed, State};
 
 /// Contents up to this go into the content log; a larger one is worth the two syncs that a file costs.
-const SMALL_BYTES: u64 = 32 << 10;
+pub(super) const SMALL_BYTES: u64 = 32 << 10;
 /// Events whose end is remembered while the store is down: as many as the guard has entries, 16 bytes each. One beyond them
 /// stays kept.
 const MAX_SETTLED: usize = 100_000;

@@ -13,10 +13,10 @@ use super::headers::towards_app;
 use super::settings::{Mode, RouteSettings};
 use super::verdict::Verdict;
 use super::{Event, Proxy, Received, Topic, answer};
-use crate::claim::Key;
-use crate::event::{Arrival, Content, HeaderLine};
+use crate::claim::{Key, Record};
+use crate::event::{Arrival, Content, HeaderLine, State};
 use crate::ledger::OnStoreFailure;
-use crate::store::{Accepted, Fault, NotKept};
+use crate::store::{Accepted, Fault, NotKept, Reading};
 
 /// What is accepted: the event, and what was sent.
 type Parcel = (Arrival, Content);
@@ -33,6 +33,9 @@ impl Proxy {
         };
         match self.ledger.store().accept(arrival, content).await {
             Ok(accepted) => Some(self.told(route, accepted, acknowledged())),
+            Err(_) if self.has(event).await => {
+                Some(self.told(route, Accepted::Duplicate { requeued: false }, acknowledged()))
+            }
             Err(why) => {
                 if let Some(left_out) = self.quiet.permits(&route.name, Topic::NotAccepted) {
                     tracing::warn!(route = %route.name, error = %why, left_out, "an event could not be put into its queue");
@@ -43,6 +46,22 @@ impl Proxy {
                     (false, OnStoreFailure::Open) => None,
                 }
             }
+        }
+    }
+
+    /// Whether an event that cannot be stored now is one that was, and that is not given up on: its sender has no more to wait
+    /// for. A dead letter would have to be queued anew.
+    async fn has(&self, event: &Event) -> bool {
+        let key = event.key.as_ref().and_then(|(text, _)| Key::new(&event.route.namespace, text).ok());
+        let Some(key) = key else { return false };
+        let Ok(Reading { record: Some(Record::Done(done)), .. }) = self.ledger.store().read(key).await else {
+            return false;
+        };
+        let Some(kept) = done.event else { return done.expires_at > self.ledger.clock().now() };
+        match self.ledger.store().event(kept.into()).await {
+            Ok(Some(kept)) => !matches!(kept.state, State::Dead { .. }),
+            Ok(None) => done.expires_at > self.ledger.clock().now(),
+            Err(_) => false,
         }
     }
 

@@ -45,6 +45,7 @@ mod recovery;
 mod room;
 mod settings;
 mod shared;
+mod stock;
 
 use std::io;
 use std::path::PathBuf;

@@ -81,7 +81,7 @@ impl Delivery {
 }
 
 /// The beginning of a text, in whole characters.
-pub(super) fn cut(text: &str, max_bytes: usize) -> &str {
+pub(crate) fn cut(text: &str, max_bytes: usize) -> &str {
     let mut end = text.len().min(max_bytes);
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -27,6 +27,7 @@ pub use arrival::{Arrival, Passed};
 pub use attempt::{Attempt, AttemptOutcome, MAX_LOG, Next};
 pub use cause::Cause;
 pub use content::{Content, HeaderLine};
+pub(crate) use entry::cut;
 pub use entry::{Delivery, Event, MAX_APP_BYTES, MAX_EXCERPT_BYTES};
 pub use failure::Failure;
 pub use id::EventId;

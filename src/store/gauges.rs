@@ -10,11 +10,11 @@ use crate::metrics::{ByCause, ByRouteAndState, Gauge, Metrics};
 
 /// By route.
 #[derive(Debug, Default)]
-pub(super) struct Gauges(HashMap<Box<str>, Held>);
+pub(super) struct Gauges(HashMap<Box<str>, OfOne>);
 
 /// Those of a route, each made when it has something to show first.
 #[derive(Debug, Default)]
-struct Held {
+struct OfOne {
     by_state: [Option<Gauge>; StateName::ALL.len()],
     by_cause: [Option<Gauge>; Cause::ALL.len()],
 }
@@ -42,7 +42,7 @@ impl Gauges {
     }
 }
 
-impl Held {
+impl OfOne {
     fn show(&mut self, route: &str, of_route: OfRoute, metrics: &Metrics) {
         for (state, (gauge, count)) in StateName::ALL.iter().zip(self.by_state.iter_mut().zip(of_route.by_state)) {
             let labels = || ByRouteAndState { route: route.to_owned(), state: state.as_str() };

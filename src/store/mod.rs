@@ -46,6 +46,7 @@ mod recovery;
 mod room;
 mod settings;
 mod shared;
+mod stock;
 
 use std::io;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! How much room there is for events: what the kept ones take, how many there are of what kind, and what is free on the
 //! disk. In memory, counted anew whenever the database is opened.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,15 +20,13 @@ use super::fault::Fault;
 use super::gauges::Gauges;
 use super::kept::{ContentFile, Place};
 use super::settings::StoreSettings;
+use super::stock::Stock;
 use crate::chain::Chain;
-use crate::event::{EventId, Failure, State, StateName};
+use crate::event::{Failure, StateName};
 use crate::metrics::{ByRouteAndReason, Metrics};
 
 /// More than the value of an entry takes beside its content, with what the database adds to it.
 const ENTRY_BYTES: u64 = 2048;
-
-/// Entries that are counted between two signs of life: some milliseconds.
-const PROGRESS_ENTRIES: usize = 1_000;
 
 /// Lost events are told of one by one only this often: an outage under load must not flood the log.
 const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
@@ -144,17 +142,6 @@ impl Drop for Reserved {
 pub(super) struct Noted {
     pub(super) before: Option<Counted>,
     pub(super) after: Option<Counted>,
-}
-
-/// What a walk over all entries came to.
-#[derive(Debug, Default)]
-pub(super) struct Stock {
-    /// The files that entries name.
-    pub(super) named: HashSet<u64>,
-    /// Entries that cannot be read.
-    pub(super) unreadable: HashSet<EventId>,
-    /// Events that are being handed over: as many as there are places for that.
-    pub(super) delivering: Vec<EventId>,
 }
 
 impl Room {
@@ -309,65 +296,16 @@ impl Room {
     /// Counts anew what a database holds; calls `progress` from time to time. Nobody waits for it: what was counted before
     /// stands until all has been looked at, and stays where that fails.
     pub(super) fn count(&self, engine: &Engine, progress: impl Fn()) -> Result<Stock, EngineError> {
-        let (mut counts, mut stock) = (Counts::default(), Stock::default());
-        let mut held_bytes: HashMap<u32, u64> = HashMap::new();
-        for (number, item) in engine.scan_events(None).enumerate() {
-            if number % PROGRESS_ENTRIES == 0 {
-                progress();
-            }
-            match item? {
-                (_, Ok(kept)) => {
-                    counts.add(&Counted::of(&kept));
-                    if let State::Delivering(_) = kept.event.state {
-                        stock.delivering.push(kept.event.id);
-                    }
-                    match kept.place {
-                        Place::Log(span) => *held_bytes.entry(span.segment).or_default() += u64::from(span.bytes),
-                        Place::File(file) => drop(stock.named.insert(file.nonce)),
-                    }
-                }
-                (id, Err(error)) => {
-                    tracing::error!(event = %id, error = %Chain(&error), "an event cannot be read");
-                    stock.unreadable.insert(id);
-                }
-            }
-        }
-        if !stock.unreadable.is_empty() {
-            self.hold_unreadable(&stock.unreadable, &mut held_bytes, &progress);
-        }
-        self.segments.count_anew(&held_bytes);
+        let stock = Stock::take(engine, &self.segments, progress)?;
+        self.segments.count_anew(&stock.held_bytes);
         let mut taken = self.lock();
-        self.letters.store(counts.letters, Ordering::Release);
-        taken.gauges.show_all(&counts, &self.metrics);
+        self.letters.store(stock.counts.letters, Ordering::Release);
+        taken.gauges.show_all(&stock.counts, &self.metrics);
         self.metrics.unreadable_events.set(i64::try_from(stock.unreadable.len()).unwrap_or(i64::MAX));
-        taken.counts = counts;
+        taken.counts.clone_from(&stock.counts);
         drop(taken);
         self.bells.ring_all();
         Ok(stock)
-    }
-
-    /// Whatever was once written of these events is held: where their entries point nobody knows. Reads all segments, which
-    /// takes as long as it takes: it is done only where something is damaged.
-    fn hold_unreadable(&self, ids: &HashSet<EventId>, held_bytes: &mut HashMap<u32, u64>, progress: impl Fn()) {
-        for segment in self.segments.numbers() {
-            progress();
-            let entries = match self.segments.entries(segment) {
-                Ok(entries) => entries,
-                Err(error) => {
-                    tracing::warn!(segment, error = %error, "a segment of the content log cannot be read, and stays");
-                    *held_bytes.entry(segment).or_default() += 1;
-                    continue;
-                }
-            };
-            for (number, (id, span)) in entries.enumerate() {
-                if number % PROGRESS_ENTRIES == 0 {
-                    progress();
-                }
-                if ids.contains(&id) {
-                    *held_bytes.entry(segment).or_default() += u64::from(span.bytes);
-                }
-            }
-        }
     }
 
     /// Removes the files and segments of contents that nothing names, after a count; says how many of each. As long as an

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::engine::Engine;
+use super::engine::{Engine, EngineError};
 use super::events::pin;
 use super::fault::Fault;
 use super::known::Known;
@@ -72,6 +72,14 @@ impl Shared {
     /// Lends the database out, or takes it back: then no walk is under way any more. Returns what was lent before.
     pub(super) fn lend(&self, engine: Option<Arc<Engine>>) -> Option<Arc<Engine>> {
         std::mem::replace(&mut *self.lent.write().unwrap_or_else(PoisonError::into_inner), engine)
+    }
+
+    /// Lets a walk use the database, and calls by its name what stands in its way.
+    pub(super) fn walked<T>(&self, walk: impl FnOnce(&Engine) -> Result<T, EngineError>) -> Result<T, Fault> {
+        match self.borrow(walk) {
+            Some(walked) => walked.map_err(|error| error.fault()),
+            None => Err(self.not_lent()),
+        }
     }
 
     /// Why nothing is lent: the store is being opened again, or has ended.

@@ -7,11 +7,10 @@ use super::super::engine::EngineError;
 use super::super::fault::Fault;
 use super::super::healthy::HealthyDesk;
 use super::super::record::{decode_deed, encode_deed};
-use super::schedule::walked;
 use super::work::Ask;
 use crate::chain::Chain;
 use crate::claim::{Namespace, Timestamp};
-use crate::event::{Event, EventId};
+use crate::event::{Event, EventId, cut};
 
 /// So many of the newest entries are kept: a few megabytes.
 const MAX_ENTRIES: u64 = 10_000;
@@ -26,7 +25,7 @@ impl Actor {
     /// The actor of this name; cut to what is kept.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self(cut(name).into())
+        Self(cut(name, MAX_AUDIT_TEXT_BYTES).into())
     }
 
     /// The name.
@@ -141,7 +140,7 @@ impl Store {
             (Some(_), None) => false,
         };
         let page = self.walk(move |shared| {
-            walked(shared, |engine| {
+            shared.walked(|engine| {
                 let mut page = AuditPage::default();
                 let before = after.unwrap_or(u64::MAX).to_be_bytes();
                 for item in engine.audit.scan_back(&before) {
@@ -186,20 +185,11 @@ impl HealthyDesk<'_> {
             Some(item) => item?.0.as_ref().try_into().map_or(0, u64::from_be_bytes),
             None => 0,
         };
-        let deed = Deed { target: cut(&deed.target).into(), ..deed.clone() };
+        let deed = Deed { target: cut(&deed.target, MAX_AUDIT_TEXT_BYTES).into(), ..deed.clone() };
         tree.write(&(last + 1).to_be_bytes(), &encode_deed(self.now, &deed))?;
         match (last + 1).checked_sub(MAX_ENTRIES) {
             Some(oldest) => tree.remove(&oldest.to_be_bytes()),
             None => Ok(()),
         }
     }
-}
-
-/// The beginning of a text, in whole characters.
-fn cut(text: &str) -> &str {
-    let mut end = text.len().min(MAX_AUDIT_TEXT_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

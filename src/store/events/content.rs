@@ -9,7 +9,6 @@ use super::super::content_file;
 use super::super::fault::Fault;
 use super::super::kept::{ContentFile, Kept, Place};
 use super::super::record::{DamagedRecord, decode_content};
-use super::super::shared::Shared;
 use crate::chain::Chain;
 use crate::event::{Content, Event, EventId};
 
@@ -140,10 +139,6 @@ impl Store {
 
     /// Reads an entry as it is just now.
     async fn look_up(&self, id: EventId) -> Result<Option<Kept>, Fault> {
-        let read = move |shared: &Shared| match shared.borrow(|engine| engine.read_event(id)) {
-            Some(kept) => kept.map_err(|error| error.fault()),
-            None => Err(shared.not_lent()),
-        };
-        self.walk(read).await
+        self.walk(move |shared| shared.walked(|engine| engine.read_event(id))).await
     }
 }

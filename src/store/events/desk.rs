@@ -31,10 +31,10 @@ pub(in crate::store) enum Found {
 
 impl HealthyDesk<'_> {
     /// Draws a number for what is asked, the first time that something of it is written: then it is synced with its group.
-    pub(in crate::store) fn number(&mut self) {
-        if !std::mem::replace(&mut self.is_written, true) {
-            self.healthy.shared.numbers.draw();
-        }
+    /// Says which is the last.
+    pub(in crate::store) fn number(&mut self) -> u64 {
+        let numbers = &self.healthy.shared.numbers;
+        if std::mem::replace(&mut self.is_written, true) { numbers.last() } else { numbers.draw() }
     }
 
     /// Looks an event up.

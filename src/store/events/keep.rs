@@ -195,8 +195,7 @@ impl HealthyDesk<'_> {
 
     /// Makes an entry, of a content that lies here.
     fn make(&mut self, place: Place, event: impl FnOnce(u64) -> Event) -> Result<Result<(), Fault>, EngineError> {
-        self.number();
-        let event = event(self.healthy.shared.numbers.last());
+        let event = event(self.number());
         Ok(self.write(None, Kept { event, place, remembered_until: None, record_bytes: 0 })?.map(drop))
     }
 }

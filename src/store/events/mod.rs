@@ -110,7 +110,7 @@ impl Store {
     pub async fn events(&self, selection: EventSelection) -> Result<EventPage, Fault> {
         let was_well = self.is_well();
         let page = move |engine: &Engine| page_of(engine, &selection, STEP_RECORDS);
-        let page = self.walk(move |shared| schedule::walked(shared, page)).await?;
+        let page = self.walk(move |shared| shared.walked(page)).await?;
         self.barrier_or_fault(was_well).await?;
         Ok(page)
     }

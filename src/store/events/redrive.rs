@@ -14,7 +14,6 @@ use super::super::list::STEP_RECORDS;
 use super::super::record::{decode_redrive, encode_redrive};
 use super::audit::{Action, Actor, Deed};
 use super::desk::Found;
-use super::schedule::walked;
 use super::work::Ask;
 use super::{EventSelection, page_of};
 use crate::chain::Chain;
@@ -86,7 +85,7 @@ impl Store {
     /// # Errors
     /// The fault of the store; the step may have been taken all the same, and is not taken twice.
     pub async fn redrive_step(&self, id: RedriveId) -> Result<Option<Progress>, Fault> {
-        let found = self.walk(move |shared| walked(shared, |engine| look(engine, id))).await?;
+        let found = self.walk(move |shared| shared.walked(|engine| look(engine, id))).await?;
         match found {
             Some((redrive, ids, next)) => self.ask_event(Step { id, redrive, ids, next }).await.map(Some),
             None => Ok(None),
@@ -110,7 +109,7 @@ impl Store {
             }
             Ok(found)
         };
-        self.walk(move |shared| walked(shared, all)).await
+        self.walk(move |shared| shared.walked(all)).await
     }
 }
 
@@ -162,8 +161,7 @@ impl Ask for Start {
             return Ok(Err(too_many_namespaces(&self.actor)));
         };
         // The number of its commit, so that it never comes twice.
-        desk.number();
-        let number = desk.healthy.shared.numbers.last();
+        let number = desk.number();
         desk.audit(&self.deed(number))?;
         desk.healthy.engine.redrives.write(&number.to_be_bytes(), &value)?;
         Ok(Ok(RedriveId(number)))

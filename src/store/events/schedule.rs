@@ -9,7 +9,6 @@ use super::super::Store;
 use super::super::engine::{Engine, EngineError};
 use super::super::fault::Fault;
 use super::super::list::STEP_RECORDS;
-use super::super::shared::Shared;
 use crate::claim::Timestamp;
 use crate::event::{Due, DueLane, Event, EventId};
 
@@ -43,7 +42,7 @@ impl Store {
         limit: usize,
     ) -> Result<DuePage, Fault> {
         let (front, taken) = (front(route, lane), taken.clone());
-        self.walk(move |shared| walked(shared, |engine| page(engine, &front, lane, now, &taken, limit))).await
+        self.walk(move |shared| shared.walked(|engine| page(engine, &front, lane, now, &taken, limit))).await
     }
 
     /// How many events are not finished, by route; routes without any are left out. As it was counted last: nothing waits.
@@ -73,15 +72,7 @@ impl Store {
             }
             Ok(oldest)
         };
-        self.walk(move |shared| walked(shared, oldest)).await
-    }
-}
-
-/// Lets a walk use the database.
-pub(super) fn walked<T>(shared: &Shared, walk: impl FnOnce(&Engine) -> Result<T, EngineError>) -> Result<T, Fault> {
-    match shared.borrow(walk) {
-        Some(walked) => walked.map_err(|error| error.fault()),
-        None => Err(shared.not_lent()),
+        self.walk(move |shared| shared.walked(oldest)).await
     }
 }
 
@@ -168,6 +159,6 @@ impl Store {
             }
             Ok(places)
         };
-        walked(&self.shared, walk).expect("readable")
+        self.shared.walked(walk).expect("readable")
     }
 }

@@ -11,7 +11,6 @@ use super::super::fault::Fault;
 use super::super::healthy::HealthyDesk;
 use super::super::kept::Kept;
 use super::desk::Found;
-use super::schedule::walked;
 use super::work::Ask;
 use crate::claim::Timestamp;
 use crate::event::EventId;
@@ -30,7 +29,7 @@ impl Store {
         let keep_ms = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
         let until = Timestamp::from_millis(self.clock.now().as_millis().saturating_sub(keep_ms));
         let too_many = self.room.finished_bytes().saturating_sub(max_bytes);
-        let places = self.walk(move |shared| walked(shared, |engine| oldest(engine, until, too_many))).await?;
+        let places = self.walk(move |shared| shared.walked(|engine| oldest(engine, until, too_many))).await?;
         if places.is_empty() {
             return Ok(0);
         }
@@ -104,6 +103,6 @@ impl Store {
         let walk = |engine: &Engine| -> Result<Vec<_>, EngineError> {
             engine.finished.scan(b"").map(|item| Ok(read(item?.0.as_ref()).expect("a place"))).collect()
         };
-        walked(&self.shared, walk).expect("readable")
+        self.shared.walked(walk).expect("readable")
     }
 }

@@ -169,7 +169,7 @@ impl Home {
         let walk = |engine: &Engine| -> Result<Vec<_>, EngineError> {
             engine.scan_events(None).map(|item| Ok(item?.1.expect("sound"))).collect()
         };
-        schedule::walked(&self.store.shared, walk).unwrap()
+        self.store.shared.walked(walk).unwrap()
     }
 
     /// What must hold of every store that is well, whatever has happened to it.

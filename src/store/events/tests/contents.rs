@@ -70,9 +70,17 @@ async fn what_is_moved_is_not_lost_where_the_database_fails() {
         home.store.shared.borrow(|engine| engine.fail_after(writes)).unwrap();
         let _either = home.store.compact().await;
         home.come_back().await;
-        assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")), "{writes}");
+        assert_eq!(
+            home.store.event_content(safe).await.unwrap().map(|(_, content)| content),
+            Some(content(b"safe")),
+            "{writes}"
+        );
         let home = home.reopen().await;
-        assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")), "{writes}");
+        assert_eq!(
+            home.store.event_content(safe).await.unwrap().map(|(_, content)| content),
+            Some(content(b"safe")),
+            "{writes}"
+        );
         home.check().await;
     }
 }

@@ -50,6 +50,24 @@ pub enum Outcome {
     Lost,
 }
 
+/// The word in metrics for whatever the app may have taken.
+const UNKNOWN: &str = "unknown";
+
+/// A hand-over that is counted when it ends; one that a stop cuts, as unknown.
+struct Counted<'a> {
+    apps: &'a Apps,
+    route: &'a str,
+    target: &'a Target,
+    started: Instant,
+    outcome: &'static str,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.apps.count(self.route, self.target, self.outcome, self.started.elapsed());
+    }
+}
+
 impl Outcome {
     /// The word in metrics.
     fn as_str(&self) -> &'static str {
@@ -57,7 +75,7 @@ impl Outcome {
             Self::Answered(answer) => class(answer.status()),
             Self::NeverReached => "never_reached",
             Self::TimedOut => "timed_out",
-            Self::Lost => "unknown",
+            Self::Lost => UNKNOWN,
         }
     }
 }
@@ -113,9 +131,10 @@ impl Apps {
             return Outcome::NeverReached;
         };
         let started = Instant::now();
+        let mut counted = Counted { apps: self, route, target: &target, started, outcome: UNKNOWN };
         let sent = send(&target, request, started).await;
         let outcome = self.judge(route, sent);
-        self.count(route, &target, outcome.as_str(), started.elapsed());
+        counted.outcome = outcome.as_str();
         outcome
     }
 

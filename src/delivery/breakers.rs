@@ -22,11 +22,19 @@ pub(super) struct Breakers {
 #[derive(Debug)]
 pub(super) struct AppBreaker {
     app: Box<str>,
-    breaker: Mutex<Breaker>,
+    state: Mutex<Known>,
     /// Rung when something else may be admitted.
     changed: Notify,
     clock: Clock,
     metrics: Arc<Metrics>,
+}
+
+/// What is known of an app, and told: under one lock, so that no word is older than the one before it.
+#[derive(Debug, Default)]
+struct Known {
+    breaker: Breaker,
+    /// No route leads to it any more, and nothing is told of it.
+    is_forgotten: bool,
 }
 
 /// Leave to hand one event over. Dropped without a word of how it went, it changes nothing.
@@ -54,21 +62,30 @@ impl Breakers {
     pub(super) fn of(&self, app: &str) -> Arc<AppBreaker> {
         let fresh = || AppBreaker {
             app: app.into(),
-            breaker: Mutex::default(),
+            state: Mutex::default(),
             changed: Notify::new(),
             clock: self.clock.clone(),
             metrics: Arc::clone(&self.metrics),
         };
         let breaker = Arc::clone(self.lock().entry(app.into()).or_insert_with(|| Arc::new(fresh())));
-        breaker.tell(breaker.lock().is_open());
+        breaker.tell(&breaker.lock());
         breaker
+    }
+
+    /// Whether that of an app is open; none is made for it.
+    pub(super) fn is_open(&self, app: &str) -> bool {
+        let breaker = self.lock().get(app).map(Arc::clone);
+        breaker.is_some_and(|breaker| breaker.lock().breaker.is_open())
     }
 
     /// Forgets those of apps that no route leads to any more.
     pub(super) fn keep_only(&self, apps: &HashSet<String>) {
-        self.lock().retain(|app, _| {
+        self.lock().retain(|app, breaker| {
             let is_kept = apps.contains(&**app);
             if !is_kept {
+                // A hand-over that is still under way has nothing more to tell.
+                let mut known = breaker.lock();
+                known.is_forgotten = true;
                 self.metrics.breaker_open.remove(&ByAppAlone { app: app.to_string() });
             }
             is_kept
@@ -86,7 +103,7 @@ impl AppBreaker {
         loop {
             // Joined before looking: what changes in between is not missed.
             let changed = self.changed.notified();
-            let Admission::Not { before } = self.lock().looks(self.clock.now()) else { return };
+            let Admission::Not { before } = self.lock().breaker.looks(self.clock.now()) else { return };
             match before {
                 Some(probe_at) => tokio::select! {
                     () = changed => {}
@@ -99,7 +116,7 @@ impl AppBreaker {
 
     /// Admits a hand-over, if one may begin now.
     pub(super) fn admit(self: &Arc<Self>) -> Option<Pass> {
-        match self.lock().admit(self.clock.now()) {
+        match self.lock().breaker.admit(self.clock.now()) {
             Admission::Not { .. } => None,
             admission => Some(Pass { breaker: Arc::clone(self), admission, is_forced: false }),
         }
@@ -110,18 +127,18 @@ impl AppBreaker {
         Pass { breaker: Arc::clone(self), admission: Admission::Free, is_forced: true }
     }
 
-    pub(super) fn is_open(&self) -> bool {
-        self.lock().is_open()
-    }
-
-    fn tell(&self, is_open: bool) {
+    fn tell(&self, known: &Known) {
+        if known.is_forgotten {
+            return;
+        }
+        let is_open = known.breaker.is_open();
         let labels = ByAppAlone { app: self.app.to_string() };
         self.metrics.breaker_open.get_or_create(&labels).set(is_open.into());
     }
 
     /// Nothing under the lock can break off halfway.
-    fn lock(&self) -> MutexGuard<'_, Breaker> {
-        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,15 +153,15 @@ impl Pass {
         let Some(sign) = Sign::of(attempt) else { return };
         let breaker = Arc::clone(&self.breaker);
         let (was_open, is_open) = {
-            let mut state = breaker.lock();
-            let was_open = state.is_open();
-            state.note(sign, self.admission, breaker.clock.now(), settings);
-            (was_open, state.is_open())
+            let mut known = breaker.lock();
+            let was_open = known.breaker.is_open();
+            known.breaker.note(sign, self.admission, breaker.clock.now(), settings);
+            breaker.tell(&known);
+            (was_open, known.breaker.is_open())
         };
         if was_open == is_open {
             return;
         }
-        breaker.tell(is_open);
         let app = &breaker.app;
         if is_open {
             tracing::warn!(%app, failures = settings.failures, "the app is down: its breaker is open");
@@ -165,7 +182,7 @@ impl Drop for Pass {
     fn drop(&mut self) {
         if self.admission == Admission::Probe {
             // After a word on how it went there is nothing left to withdraw.
-            self.breaker.lock().withdraw();
+            self.breaker.lock().breaker.withdraw();
         }
         self.breaker.changed.notify_waiters();
     }

@@ -23,7 +23,7 @@ const LOOKED_AT: usize = 100;
 impl Delivery {
     /// Looks after all of it, for ever.
     pub async fn keep_house(&self) -> Infallible {
-        let mut parked = HashMap::new();
+        let (mut parked, mut aged) = (HashMap::new(), HashSet::new());
         loop {
             if let Err(fault) = self.trim().await {
                 self.works.note_fault(ALL, fault, "the history is not trimmed");
@@ -33,6 +33,10 @@ impl Delivery {
                 self.look_after(door).await;
             }
             parked = self.tell_parked(&parked).await;
+            let told: HashSet<_> = doors.iter().map(|door| door.settings.borrow().route.clone()).collect();
+            let told = &told | &parked.keys().cloned().collect();
+            self.forget_ages(&aged, &told);
+            aged = told;
             self.works.clock().sleep_until(self.works.clock().now().after(PERIOD)).await;
         }
     }
@@ -46,7 +50,7 @@ impl Delivery {
     async fn look_after(&self, door: &LaneDoor) {
         let settings = Arc::clone(&door.settings.borrow());
         let route = &settings.route;
-        if self.works.breakers.of(&settings.forward_to.app()).is_open() {
+        if self.works.breakers.is_open(&settings.forward_to.app()) {
             for lane in [DueLane::Fresh, DueLane::Retry] {
                 if let Err(fault) = self.bury(door, lane).await {
                     self.works.note_fault(route, fault, "what is too old cannot be given up on");
@@ -80,10 +84,14 @@ impl Delivery {
                 tracing::warn!(%route, events, "events are parked: their route is not in the config");
             }
         }
-        for gone in before.keys().filter(|route| !parked.contains_key(*route) && !self.is_working(route)) {
+        parked
+    }
+
+    /// Of a route that is gone and has left nothing no age is told any more.
+    fn forget_ages(&self, before: &HashSet<Box<str>>, told: &HashSet<Box<str>>) {
+        for gone in before.difference(told) {
             self.works.metrics.queue_oldest_seconds.remove(&ByRouteAlone { route: gone.to_string() });
         }
-        parked
     }
 
     /// Gives up on events whose time is over while nobody hands them over: some of those that have waited longest.

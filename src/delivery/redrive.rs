@@ -39,6 +39,7 @@ impl Delivery {
     /// The fault of the store.
     pub async fn redrive(&self, filter: Filter, actor: Actor) -> Result<RedriveId, Fault> {
         let id = self.works.store().start_redrive(filter, actor).await?;
+        self.redrives.begin(id);
         self.redrives.rung.notify_one();
         Ok(id)
     }
@@ -65,7 +66,10 @@ impl Delivery {
     }
 
     async fn take_all_steps(&self) -> Result<(), Fault> {
-        for id in self.works.store().unfinished_redrives().await? {
+        let begun = self.redrives.unfinished();
+        let unfinished = self.works.store().unfinished_redrives().await?;
+        self.redrives.end(begun.into_iter().filter(|id| !unfinished.contains(id)));
+        for id in unfinished {
             while let Some(progress) = self.works.store().redrive_step(id).await? {
                 self.redrives.note(id, progress);
                 if progress.is_done {
@@ -79,6 +83,28 @@ impl Delivery {
 }
 
 impl Redrives {
+    /// One was begun; it may be under way already.
+    fn begin(&self, id: RedriveId) {
+        self.steps.send_modify(|steps| {
+            steps.entry(id).or_insert(Progress { requeued: 0, is_done: false });
+        });
+    }
+
+    /// Those that were begun and are not known to have ended.
+    fn unfinished(&self) -> Vec<RedriveId> {
+        self.steps.borrow().iter().filter(|(_, progress)| !progress.is_done).map(|(id, _)| *id).collect()
+    }
+
+    /// These have ended without a word: the step was taken that was the last, and its answer was a fault. How many it queued
+    /// is not known, and so not counted.
+    fn end(&self, ids: impl Iterator<Item = RedriveId>) {
+        self.steps.send_modify(|steps| {
+            for id in ids {
+                steps.entry(id).and_modify(|progress| progress.is_done = true);
+            }
+        });
+    }
+
     fn note(&self, id: RedriveId, progress: Progress) {
         self.steps.send_modify(|steps| {
             steps.insert(id, progress);

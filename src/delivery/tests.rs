@@ -19,7 +19,7 @@ use crate::event::{
 };
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::metrics::Metrics;
-use crate::store::{Accepted, Fault, Store, StoreSettings};
+use crate::store::{Accepted, Actor, Fault, Filter, Store, StoreSettings};
 
 /// So long nothing of this takes, and a wait without an end is told by it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -196,7 +196,7 @@ async fn an_event_whose_content_is_damaged_is_a_dead_letter_at_once() {
     let event = stage.event(id).await;
     assert!(matches!(event.state, State::Dead { .. }), "{event:?}");
     assert_eq!((event.delivery.cause, event.delivery.attempts), (Some(Cause::Rejected), 1));
-    assert!(!stage.works.breakers.of(&settings().forward_to.app()).is_open(), "the app is not blamed");
+    assert!(!stage.works.breakers.is_open(&settings().forward_to.app()), "the app is not blamed");
 }
 
 /// A route was removed and put back before anybody looked; it had a lane by its name, which had ended, and no other came.
@@ -221,4 +221,39 @@ async fn a_route_that_is_gone_and_back_at_once_has_a_lane_that_works() {
     assert!(works(delivery.lane("q").unwrap()).await, "it has no lane");
     delivery.stop();
     running.abort();
+}
+
+/// An app was gone from the config, and the last hand-over to it put its breaker back among the metrics, for good.
+#[tokio::test]
+async fn nothing_is_told_of_an_app_that_is_gone() {
+    let stage = Stage::set();
+    let (app, breakers) = (settings().forward_to.app(), &stage.works.breakers);
+    let told = || stage.works.metrics.render().contains("onced_breaker_open{");
+    let pass = breakers.of(&app).admit().unwrap();
+    assert!(told());
+    breakers.keep_only(&std::collections::HashSet::new());
+    assert!(!told());
+    let at = stage.works.clock().now();
+    let attempt = Attempt { number: 1, at, took_ms: 0, outcome: AttemptOutcome::TimedOut, status: None };
+    pass.note(&attempt, BreakerSettings::of(&settings()));
+    assert!(!told(), "by who was still at it");
+    assert!(!breakers.is_open(&app) && !told(), "by who only looks");
+}
+
+/// The last step of a redrive was taken, and its answer was a fault; whoever waited was told that it goes on.
+#[tokio::test]
+async fn a_redrive_that_has_ended_without_a_word_is_done() {
+    let stage = Stage::set();
+    let (metrics, apps) = (Arc::clone(&stage.works.metrics), Apps::new(Arc::clone(&stage.works.metrics)));
+    let delivery = Arc::new(Delivery::new(Arc::clone(&stage.ledger), metrics, apps, vec![settings()], history()));
+    let id = delivery.redrive(Filter::default(), Actor::new("the test")).await.unwrap();
+    assert!(!delivery.redriven(id, Duration::ZERO).await.is_done);
+    // Nobody has told the delivery of it.
+    assert!(stage.works.store().redrive_step(id).await.unwrap().is_some_and(|progress| progress.is_done));
+    let working = tokio::spawn({
+        let delivery = Arc::clone(&delivery);
+        async move { delivery.work_off_redrives().await }
+    });
+    assert!(delivery.redriven(id, PATIENCE).await.is_done);
+    working.abort();
 }

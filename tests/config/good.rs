@@ -188,8 +188,8 @@ fn full_lane(config: &Config) {
     let acknowledge = Acknowledgement { status: 200, content_type: Some(accepted.0), body: accepted.1 };
     assert_eq!(config.routes[2].mode, Mode::Queue { acknowledge });
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-    let LaneSettings { route, namespace, provider, forward_to, max_duration, signing_key, .. } = &config.lanes[2];
-    assert_eq!((&**route, namespace.as_str(), provider.as_deref()), ("jobs", "route:jobs", Some("github")));
+    let LaneSettings { route, forward_to, max_duration, signing_key, .. } = &config.lanes[2];
+    assert_eq!(&**route, "jobs");
     assert_eq!((forward_to.path(), *max_duration, signing_key.is_some()), ("/jobs", Duration::from_secs(80), false));
     let LaneSettings { policy, concurrency, rate, breaker_failures, breaker_probe, keep_delivered, .. } =
         &config.lanes[2];

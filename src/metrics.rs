@@ -144,6 +144,8 @@ pub struct Metrics {
     pub event_bytes: Gauge,
     /// Events that were given up on and are kept.
     pub dead_letters: Family<ByCause, Gauge>,
+    /// Events that are kept and whose entries cannot be read.
+    pub unreadable_events: Gauge,
     /// Events that should have been kept and could not be.
     pub events_not_kept: Family<ByRouteAndReason, Counter>,
     /// Events that went well and that the history lacks.
@@ -189,6 +191,7 @@ impl Metrics {
             queue_events: Family::default(),
             event_bytes: Gauge::default(),
             dead_letters: Family::default(),
+            unreadable_events: Gauge::default(),
             events_not_kept: Family::default(),
             events_not_recorded: Family::default(),
             store_records: Family::default(),
@@ -227,6 +230,11 @@ impl Metrics {
         registry.register("onced_queue_events", "Events that are kept, by state", self.queue_events.clone());
         registry.register("onced_event_bytes", "Bytes that kept events take", self.event_bytes.clone());
         registry.register("onced_dead_letters", "Events given up on and kept", self.dead_letters.clone());
+        registry.register(
+            "onced_unreadable_events",
+            "Events that are kept and cannot be read, as they were counted last",
+            self.unreadable_events.clone(),
+        );
         registry.register(
             "onced_events_not_kept",
             "Events given up on that could not be kept",

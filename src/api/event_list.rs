@@ -93,15 +93,15 @@ fn sought(api: &Api, query: &str, state: Option<StateName>) -> Result<Sought, Pr
     for (name, value) in fields(query)? {
         match name {
             "route" => selection.route = Some(decoded("route", value)?.into()),
-            "state" if state.is_none() => (selection.state, sought.parked) = state_named(value)?,
-            "cause" => selection.cause = Some(filter::cause(value)?),
+            "state" if state.is_none() => (selection.state, sought.parked) = state_named(&decoded("state", value)?)?,
+            "cause" => selection.cause = Some(filter::cause(&decoded("cause", value)?)?),
             "before" => selection.before = Some(filter::before(&decoded("before", value)?, api.ledger.clock())?),
             "after" => {
-                let after = EventId::parse(value);
+                let after = EventId::parse(&decoded("after", value)?);
                 selection.after =
                     Some(after.ok_or_else(|| Problem::field("after", "must be the next of an earlier page"))?);
             }
-            "limit" => selection.limit = limit(value)?,
+            "limit" => selection.limit = limit(&decoded("limit", value)?)?,
             other => return Err(Problem::field(other.to_owned(), "is not known here")),
         }
     }

@@ -19,9 +19,9 @@ use super::{Exit, say};
                         runs of an event whose app answers 2xx, one is forwarded and nine are duplicates. --force goes past \
                         the guard.\n\n\
                         With --to the command sends the event itself, to exactly that URL, without what its sender proved \
-                        itself with: authorization, cookie, proxy-authorization, and headers whose names contain token, \
-                        secret or api-key are left out. A signature header stays, since it is what the app would check; \
-                        nothing of ours is added, no Onced-* header and no Idempotency-Key. The \
+                        itself with: cookie, and headers whose names contain auth, token, secret, password, api-key or \
+                        apikey are left out. A signature header stays, since it is what the app would check; nothing of ours \
+                        is added, no Onced-* header and no Idempotency-Key. The \
                         guard is a claim in the namespace \"replay\", which remembers for 24 hours that this event was handled \
                         at this URL: until then each further run is a duplicate, of ten all are (exit code 3).\n\n\
                         Exit codes: 0 something was forwarded and nothing failed, 1 a run failed (the app answered other \
@@ -56,11 +56,20 @@ pub(super) struct Stopped {
     exit: Exit,
     /// What the daemon answered, for `--json`.
     answer: Option<String>,
+    /// The last run, where it was made and what follows from it could not be told the daemon.
+    run: Option<Run>,
 }
 
 impl From<Exit> for Stopped {
     fn from(exit: Exit) -> Self {
-        Self { exit, answer: None }
+        Self { exit, answer: None, run: None }
+    }
+}
+
+impl Stopped {
+    /// A run was made, and there can be no further one.
+    pub(super) fn after(run: Run, exit: Exit) -> Self {
+        Self { exit, answer: None, run: Some(run) }
     }
 }
 
@@ -68,7 +77,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Exit {
     match &args.to {
         None => report(&args.client, args.times, || ask(&args.client, &args.id, args.force)),
         Some(url) => match Sender::new(&args.client, &args.id, url, args.force) {
-            Ok(sender) => report(&args.client, args.times, || Ok(sender.send()?)),
+            Ok(sender) => report(&args.client, args.times, || sender.send()),
             Err(exit) => exit,
         },
     }
@@ -84,7 +93,7 @@ fn ask(client: &ClientArgs, id: &str, force: bool) -> Result<Run, Stopped> {
     let body = json!({ "times": 1, "force": force });
     let answer = client.ask(Method::POST, &event_path(id, "/replay"), Some(&body))?;
     if answer.status != StatusCode::OK || !answer.json.is_object() {
-        return Err(Stopped { exit: refused(&answer), answer: Some(answer.text) });
+        return Err(Stopped { exit: refused(&answer), answer: Some(answer.text), run: None });
     }
     let result = &answer.json["results"][0];
     Ok(Run {
@@ -99,27 +108,36 @@ fn report(client: &ClientArgs, times: u64, run: impl Fn() -> Result<Run, Stopped
     if !client.json {
         say("run  outcome      attempt  status");
     }
-    let (mut runs, mut stopped) = (Vec::new(), None);
-    for number in 1..=times {
-        match run() {
-            Ok(run) => {
-                if !client.json {
-                    say(&row(number, &run));
-                }
-                runs.push(run);
-            }
-            Err(why) => {
-                stopped = Some(why);
-                break;
-            }
+    let (runs, stopped) = runs(times, run, |number, run| {
+        if !client.json {
+            say(&row(number, run));
         }
-    }
+    });
     match &stopped {
         _ if !client.json => say(&summary(&runs)),
         Some(Stopped { answer: Some(answer), .. }) if runs.is_empty() => say(answer),
         Some(_) | None => say(&as_json(&runs).to_string()),
     }
     stopped.map_or_else(|| exit_of(&runs), |why| why.exit)
+}
+
+/// The runs that were made, each told of as soon as it is over, and why there are no more.
+fn runs(times: u64, run: impl Fn() -> Result<Run, Stopped>, tell: impl Fn(u64, &Run)) -> (Vec<Run>, Option<Stopped>) {
+    let mut runs = Vec::new();
+    for number in 1..=times {
+        let (run, stopped) = match run() {
+            Ok(run) => (Some(run), None),
+            Err(mut why) => (why.run.take(), Some(why)),
+        };
+        if let Some(run) = run {
+            tell(number, &run);
+            runs.push(run);
+        }
+        if stopped.is_some() {
+            return (runs, stopped);
+        }
+    }
+    (runs, None)
 }
 
 fn count(runs: &[Run], outcome: &str) -> usize {
@@ -166,6 +184,19 @@ fn exit_of(runs: &[Run]) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The app had taken the event, the claim could not be confirmed, and the report knew of no run.
+    #[test]
+    fn a_run_that_was_made_is_in_the_report_though_what_follows_from_it_failed() {
+        let made = || Run { outcome: "forwarded".to_owned(), attempt: Some(1), status: Some(200) };
+        let told = std::cell::RefCell::new(Vec::new());
+        let (all, stopped) =
+            runs(3, || Err(Stopped::after(made(), Exit::Failed)), |number, _| told.borrow_mut().push(number));
+        assert_eq!((summary(&all).as_str(), told.into_inner()), ("forwarded 1, duplicates 0", vec![1]));
+        assert!(stopped.is_some_and(|stopped| stopped.exit == Exit::Failed));
+        let (none, stopped) = runs(3, || Err(Exit::Failed.into()), |_, _| panic!("there is none"));
+        assert!(none.is_empty() && stopped.is_some());
+    }
 
     #[test]
     fn the_report_counts_and_the_exit_code_tells_the_worst() {

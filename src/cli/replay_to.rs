@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
@@ -20,7 +21,7 @@ use super::client::{ClientArgs, failed, refused};
 use super::event_text::list;
 use super::events::event_path;
 use super::pages::wanted;
-use super::replay::Run;
+use super::replay::{Run, Stopped};
 use crate::chain::Chain;
 use crate::server::{Pool, PoolSettings, SendError, Target};
 
@@ -30,13 +31,11 @@ const MAX_DURATION: Duration = Duration::from_secs(30);
 const PROCESSING_TTL: &str = "120s";
 const CONFIRMED_TTL: &str = "24h";
 const NAMESPACE: &str = "replay";
-/// The longest key that a claim takes, in bytes.
-const MAX_KEY_BYTES: usize = 512;
 
-/// By their whole names.
-const CREDENTIALS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-/// By a part of their names.
-const CREDENTIAL_PARTS: [&str; 3] = ["token", "secret", "api-key"];
+/// By its whole name.
+const COOKIE: &str = "cookie";
+/// By a part of their names, in which `_` counts as `-`.
+const CREDENTIAL_PARTS: [&str; 6] = ["token", "secret", "password", "auth", "api-key", "apikey"];
 
 /// An event in hand, and where it goes.
 pub(super) struct Sender<'a> {
@@ -57,10 +56,7 @@ impl<'a> Sender<'a> {
         let wrong = |why: &dyn std::fmt::Display| failed(&format!("--to: {why}"), Exit::Usage);
         let uri: Uri = url.parse().map_err(|error| wrong(&error))?;
         let target = Target::from_uri(&uri).map_err(|error| wrong(&error))?;
-        let key = (!force).then(|| format!("{id} {url}"));
-        if key.as_ref().is_some_and(|key| key.len() > MAX_KEY_BYTES) {
-            return Err(wrong(&"too long for the guard; --force goes past it"));
-        }
+        let key = (!force).then(|| key(id, url));
         let event = wanted(client, &event_path(id, ""))?;
         let body = client.ask(Method::GET, &event_path(id, "/body"), None)?;
         if body.status != StatusCode::OK {
@@ -74,7 +70,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Sends it once, if the guard lets it pass.
-    pub(super) fn send(&self) -> Result<Run, Exit> {
+    pub(super) fn send(&self) -> Result<Run, Stopped> {
         let Some(key) = &self.key else {
             let status = self.deliver();
             return Ok(run(status, None));
@@ -85,16 +81,21 @@ impl<'a> Sender<'a> {
             Some("claimed") => {}
             Some("done") => return Ok(Run { outcome: "duplicate".to_owned(), attempt: None, status: None }),
             Some(other) => return Ok(Run { outcome: other.to_owned(), attempt: None, status: None }),
-            None => return Err(failed("what answered is no onced daemon", Exit::Failed)),
+            None => return Err(failed("what answered is no onced daemon", Exit::Failed).into()),
         }
         let status = self.deliver();
-        if status.is_some_and(|status| status.is_success()) {
+        let run = run(status, attempt);
+        let settled = if status.is_some_and(|status| status.is_success()) {
             let confirm = json!({ "key": key, "token": claim["token"], "confirmed_ttl": CONFIRMED_TTL });
-            self.command("confirm", &confirm)?;
+            self.command("confirm", &confirm)
         } else {
-            self.command("release", &json!({ "key": key, "token": claim["token"] }))?;
+            self.command("release", &json!({ "key": key, "token": claim["token"] }))
+        };
+        match settled {
+            Ok(_) => Ok(run),
+            // It went there all the same.
+            Err(exit) => Err(Stopped::after(run, exit)),
         }
-        Ok(run(status, attempt))
     }
 
     /// A verb in our namespace; a problem has been printed.
@@ -122,6 +123,12 @@ impl<'a> Sender<'a> {
             }
         }
     }
+}
+
+/// What the guard remembers: the event, and a hash of where it went. The URL itself may have a token in its query, which has no
+/// place among the keys of claims.
+fn key(id: &str, url: &str) -> String {
+    format!("{id} {}", hex::encode(Sha256::digest(url)))
 }
 
 fn run(status: Option<StatusCode>, attempt: Option<u64>) -> Run {
@@ -152,8 +159,8 @@ fn headers(event: &Value) -> HeaderMap {
 }
 
 fn is_credential(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    CREDENTIALS.contains(&name) || CREDENTIAL_PARTS.iter().any(|part| name.contains(part))
+    let name = name.as_str().replace('_', "-");
+    name == COOKIE || CREDENTIAL_PARTS.iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]
@@ -169,6 +176,11 @@ mod tests {
             ("X-Gitlab-Token", false),
             ("X-Hub-Secret-Hint", false),
             ("X-API-Key", false),
+            ("X_Api_Key", false),
+            ("X-ApiKey", false),
+            ("X-Auth", false),
+            ("X-Basic-Auth-User", false),
+            ("X-Webhook-Password", false),
             ("Host", false),
             ("Content-Length", false),
             ("X-Hub-Signature-256", true),

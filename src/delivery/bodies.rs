@@ -20,15 +20,26 @@ impl Default for Bodies {
 }
 
 impl Bodies {
+    /// Room for a body, if there is some just now and nobody waits for it; within, `None` for one that needs no room.
+    pub(super) fn room_now(&self, body_bytes: u64) -> Option<Option<OwnedSemaphorePermit>> {
+        match kib_of(body_bytes) {
+            None => Some(None),
+            Some(kib) => Arc::clone(&self.0).try_acquire_many_owned(kib).ok().map(Some),
+        }
+    }
+
     /// Waits until there is room for a body, in the order of asking: one that is larger than all of it waits for all of it.
     /// `None` for one that needs no room.
     pub(super) async fn room(&self, body_bytes: u64) -> Option<OwnedSemaphorePermit> {
-        if body_bytes <= SMALL_BYTES {
-            return None;
-        }
-        let kib = u32::try_from(body_bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(ROOM_KIB);
+        let kib = kib_of(body_bytes)?;
         Some(Arc::clone(&self.0).acquire_many_owned(kib).await.expect("it is never closed"))
     }
+}
+
+/// The room that a body takes; `None` for none.
+fn kib_of(body_bytes: u64) -> Option<u32> {
+    let kib = || u32::try_from(body_bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(ROOM_KIB);
+    (body_bytes > SMALL_BYTES).then(kib)
 }
 
 #[cfg(test)]
@@ -50,7 +61,10 @@ mod tests {
         };
         assert!(in_vain(SMALL_BYTES + 1).await);
         assert!(!in_vain(SMALL_BYTES).await);
+        assert!(bodies.room_now(SMALL_BYTES + 1).is_none());
+        assert!(bodies.room_now(SMALL_BYTES).is_some_and(|room| room.is_none()));
         drop(half);
+        assert!(bodies.room_now(16 << 20).is_some_and(|room| room.is_some()));
         assert!(in_vain(1 << 40).await, "larger than all of it, and half is taken");
         drop(other);
         assert!(!in_vain(1 << 40).await);

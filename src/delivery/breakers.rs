@@ -34,6 +34,15 @@ pub(super) struct AppBreaker {
 pub(super) struct Pass {
     breaker: Arc<AppBreaker>,
     admission: Admission,
+    /// Somebody asks for it, whatever is known of the app.
+    is_forced: bool,
+}
+
+/// A pass that was given back, to be asked for again.
+#[derive(Debug)]
+pub(super) struct LaidDown {
+    breaker: Arc<AppBreaker>,
+    is_forced: bool,
 }
 
 impl Breakers {
@@ -92,13 +101,13 @@ impl AppBreaker {
     pub(super) fn admit(self: &Arc<Self>) -> Option<Pass> {
         match self.lock().admit(self.clock.now()) {
             Admission::Not { .. } => None,
-            admission => Some(Pass { breaker: Arc::clone(self), admission }),
+            admission => Some(Pass { breaker: Arc::clone(self), admission, is_forced: false }),
         }
     }
 
     /// Admits one that somebody asks for, whatever is known of the app.
     pub(super) fn force(self: &Arc<Self>) -> Pass {
-        Pass { breaker: Arc::clone(self), admission: Admission::Free }
+        Pass { breaker: Arc::clone(self), admission: Admission::Free, is_forced: true }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -117,6 +126,11 @@ impl AppBreaker {
 }
 
 impl Pass {
+    /// Gives it back for a while: a probe is somebody else's then.
+    pub(super) fn lay_down(self) -> LaidDown {
+        LaidDown { breaker: Arc::clone(&self.breaker), is_forced: self.is_forced }
+    }
+
     /// Takes in how the hand-over went.
     pub(super) fn note(self, attempt: &Attempt, settings: BreakerSettings) {
         let Some(sign) = Sign::of(attempt) else { return };
@@ -137,6 +151,13 @@ impl Pass {
         } else {
             tracing::info!(%app, "the app is back: its breaker is closed");
         }
+    }
+}
+
+impl LaidDown {
+    /// Asks for it again.
+    pub(super) fn take_up(self) -> Option<Pass> {
+        if self.is_forced { Some(self.breaker.force()) } else { self.breaker.admit() }
     }
 }
 

@@ -96,7 +96,7 @@ impl Delivery {
             if lane == DueLane::Fresh && now < due.at.after(settings.policy.give_up_after) {
                 break;
             }
-            let Some(_flight) = self.works.in_flight.enter(id) else { continue };
+            // Nobody is kept from it meanwhile: whether it still waits there is decided with the commit.
             let Some(event) = store.event(id).await? else { continue };
             if let Some(cause) = settings.policy.given_up(&event, now)
                 && store.bury(id, due, cause).await?

@@ -68,7 +68,7 @@ struct Dry {
 }
 
 /// Leave to hand the next event over.
-struct Permit {
+pub(super) struct Permit {
     place: Slot,
     slot: Slot,
     pass: Pass,
@@ -132,7 +132,7 @@ impl Lane {
     }
 
     /// Returns once an event is due.
-    async fn look_ahead(&mut self, route: &str) {
+    pub(super) async fn look_ahead(&mut self, route: &str) {
         loop {
             tokio::select! {
                 biased;
@@ -178,7 +178,7 @@ impl Lane {
     }
 
     /// Waits until the next event may be handed over.
-    async fn permit(&mut self, breaker: &Arc<AppBreaker>) -> Permit {
+    pub(super) async fn permit(&mut self, breaker: &Arc<AppBreaker>) -> Permit {
         loop {
             breaker.opens_the_way().await;
             if let Some(bucket) = &self.bucket {
@@ -196,17 +196,20 @@ impl Lane {
         }
     }
 
-    fn hand_over(&mut self, settings: &Arc<LaneSettings>, permit: Permit) {
+    pub(super) fn hand_over(&mut self, settings: &Arc<LaneSettings>, permit: Permit) {
         let Permit { place, slot, pass } = permit;
         let Some((id, due)) = self.ahead.window.next() else { return };
-        // Somebody else is at it, by hand.
-        let Some(flight) = self.works.in_flight.enter(id) else { return };
-        let (works, settings, bodies) = (Arc::clone(&self.works), Arc::clone(settings), self.door.bodies.clone());
+        let Some(flight) = self.works.in_flight.enter(id) else {
+            // Somebody else is at it, by hand. It is out of the window now, and may be due again without another ring.
+            self.ahead.dry = [None; 2];
+            return;
+        };
+        let (works, settings, door) = (Arc::clone(&self.works), Arc::clone(settings), Arc::clone(&self.door));
         self.works.attempts.spawn(async move {
-            let hand_over = HandOver { works: &works, settings: &settings, bodies, pass, slot };
+            let hand_over = HandOver { works: &works, settings: &settings, door: &door, pass, slot };
             let done = hand_over.run(&flight, How::Scheduled(due)).await;
             match &done {
-                Ok(Done::Attempted(_) | Done::Gone | Done::Duplicate) => {}
+                Ok(Done::Attempted(_) | Done::Gone | Done::Duplicate | Done::PutOff) => {}
                 // Its sender is at it: what comes of that is known in a while.
                 Ok(Done::InProgress) => works.pause(PAUSE).await,
                 Err(fault) => {

@@ -24,6 +24,9 @@ mod replay;
 mod retry_after;
 mod settings;
 mod slots;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+mod tests;
 mod window;
 mod works;
 
@@ -105,14 +108,13 @@ impl Delivery {
     /// Hands over what is due, until it is stopped. Returns when a lane has ended that should not have.
     pub async fn run(self: Arc<Self>) -> &'static str {
         let mut working = JoinSet::new();
-        let mut known: HashMap<Box<str>, Arc<LaneDoor>> = HashMap::new();
+        let mut known: Vec<Arc<LaneDoor>> = Vec::new();
         loop {
-            let doors = self.lanes().clone();
-            for (route, door) in &doors {
-                // One that was gone for a while is another one.
-                if !known.get(route).is_some_and(|known| Arc::ptr_eq(known, door)) {
-                    working.spawn(Lane::new(Arc::clone(&self.works), Arc::clone(door)).run());
-                }
+            let doors: Vec<_> = self.lanes().values().map(Arc::clone).collect();
+            // By the doors, not by the names: a route may be gone and back before anybody looks, and its lane has ended.
+            let is_known = |door: &Arc<LaneDoor>| known.iter().any(|other| Arc::ptr_eq(other, door));
+            for door in doors.iter().filter(|door| !is_known(door)) {
+                working.spawn(Lane::new(Arc::clone(&self.works), Arc::clone(door)).run());
             }
             known = doors;
             tokio::select! {

@@ -54,12 +54,14 @@ impl Delivery {
             return Ok(Replayed::InProgress);
         };
         let slot = tokio::select! {
-            slot = door.slots.take() => slot,
+            // A stop comes before a slot that is free: nothing is begun after it.
+            biased;
             () = works.stopping.cancelled() => return Err(Fault::Closed),
+            slot = door.slots.take() => slot,
         };
         let settings = Arc::clone(&door.settings.borrow());
         let pass = works.breakers.of(&settings.forward_to.app()).force();
-        let hand_over = HandOver { works, settings: &settings, bodies: door.bodies.clone(), pass, slot };
+        let hand_over = HandOver { works, settings: &settings, door, pass, slot };
         let done = hand_over.run(&flight, how).await;
         drop(flight);
         works.ring(&settings.route);
@@ -70,6 +72,8 @@ impl Delivery {
             Done::Duplicate => Replayed::Duplicate,
             Done::InProgress => Replayed::InProgress,
             Done::Gone => Replayed::Gone,
+            // The breaker is not asked for it.
+            Done::PutOff => Replayed::InProgress,
         })
     }
 }

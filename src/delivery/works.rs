@@ -85,7 +85,7 @@ impl Works {
     /// Says that the store could not be asked, as often as the log can bear.
     pub(super) fn note_fault(&self, route: &str, fault: Fault, what: &'static str) {
         if let Some(left_out) = self.quiet.permits(route, Topic::Store) {
-            tracing::warn!(%route, %fault, left_out, what);
+            tracing::warn!(%route, %fault, left_out, "{what}");
         }
     }
 

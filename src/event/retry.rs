@@ -4,10 +4,11 @@
 //! |---|---|
 //! | 2xx | delivered |
 //! | never reached, timed out, lost, unknown; 408, 425, 429, 5xx | another, until the give-up age or the attempt limit |
-//! | every other status: 1xx, 3xx, 410, other 4xx, 600 and above | another, up to three in all, then rejected |
+//! | every other status: 1xx, 3xx, 410, other 4xx, 600 and above | another, up to three such answers, then rejected |
 //!
-//! The gaps double from the back-off's base to its cap, with up to a quarter more by chance, so that events which failed
-//! together do not come back together. What the app asks for in `Retry-After` is a floor. Nothing overflows: a gap is never
+//! The gaps double from the back-off's base to its cap, with up to a quarter more by chance below the cap, so that events
+//! which failed together drift apart while their gaps grow. At the cap every gap is the cap: one that nobody exceeds is worth
+//! more than chance, and what is due at once is held to the lane's limits. What the app asks for in `Retry-After` is a floor. Nothing overflows: a gap is never
 //! below the base, and never above the cap unless the app asks for it.
 
 use std::time::Duration;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use super::{Attempt, AttemptOutcome, Cause, Due, Event, Next, State};
 use crate::claim::Timestamp;
 
-/// Hand-overs of an event that its app refuses, in one budget: an app in the middle of a deploy is forgiven, and one that
+/// Answers of an app that refuses an event, in one budget: an app in the middle of a deploy is forgiven, and one that
 /// means it is not asked for days.
 pub const FEW: u32 = 3;
 
@@ -70,7 +71,7 @@ impl RetryPolicy {
         let tries = event.delivery.attempts_in_budget().max(1);
         match sign(attempt) {
             Sign::Handled => return Next::Delivered,
-            Sign::Refused if tries >= FEW => return Next::Dead(Cause::Rejected),
+            Sign::Refused if refusals(event, attempt) >= FEW => return Next::Dead(Cause::Rejected),
             Sign::Passing | Sign::Refused => {}
         }
         if self.max_attempts.is_some_and(|most| tries >= most) {
@@ -103,6 +104,15 @@ impl RetryPolicy {
         let gap = gap.saturating_add(gap.mul_f64(jitter.clamp(0.0, 1.0) / 4.0));
         gap.min(self.backoff_cap).max(self.backoff_base)
     }
+}
+
+/// How often the app has refused the event in its present budget, this time included; as far as the log goes back.
+fn refusals(event: &Event, attempt: &Attempt) -> u32 {
+    let delivery = &event.delivery;
+    let others = delivery.log.iter().filter(|other| {
+        other.number > delivery.budget_from && other.number != attempt.number && sign(other) == Sign::Refused
+    });
+    others.fold(1, |refusals, _| refusals + 1)
 }
 
 fn sign(attempt: &Attempt) -> Sign {

@@ -1,18 +1,23 @@
 //! The claim that guards an attempt: how it is come by, and how it ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
 use tokio::time::Instant;
 
 use super::kept::KeptAnswer;
-use super::settings::{DuplicateResponse, InFlight, OnUnknownOutcome, RouteSettings};
+use super::settings::{DuplicateResponse, InFlight, Mode, OnUnknownOutcome, RouteSettings};
 use super::verdict::Verdict;
 use super::{Proxy, answer};
 use crate::claim::{ConfirmedTtl, Done, Key, Outcome, Token};
+use crate::event::State;
 use crate::ledger::{Ask, AskClaim, Ledger};
-use crate::store::{AnswerAt, Fault};
+use crate::store::{Action, Actor, AnswerAt, Fault};
+
+/// Who queues a dead letter anew by sending its event again, for the audit list.
+const SENDER: &str = "sender";
 
 /// The claim that guards an attempt.
 #[derive(Debug)]
@@ -84,7 +89,7 @@ impl Proxy {
                 confirmed_ttl,
                 degraded: answer.degraded,
             }),
-            Outcome::Done(done) => Err(Verdict::Duplicate { replay: replay(route, &done) }),
+            Outcome::Done(done) => Err(self.done(route, &done).await),
             Outcome::InProgress { expires_at, .. } => {
                 Err(Verdict::InProgress { expires_in: expires_at.since(self.ledger.clock().now()) })
             }
@@ -92,11 +97,36 @@ impl Proxy {
             _ => Err(Verdict::Broken),
         }
     }
+
+    /// What a sender is told whose event's key is done: that it is handled. But the event may be in a queue, as a dead letter
+    /// that was redriven, or by another route; then a sender that waits for the app is not told so before it is, and that it
+    /// comes again gives up nothing.
+    async fn done(&self, route: &RouteSettings, done: &Done) -> Verdict {
+        let duplicate = || Verdict::Duplicate { replay: replay(route, done) };
+        let (Mode::Sync, Some(id)) = (&route.mode, done.event) else { return duplicate() };
+        let (store, now) = (self.ledger.store(), self.ledger.clock().now());
+        match store.event(id.into()).await {
+            Ok(None) => duplicate(),
+            Ok(Some(event)) if event.state.handled_at().is_some() => duplicate(),
+            Ok(Some(event)) => {
+                if let State::Dead { .. } = event.state
+                    && let Err(fault) = store.requeue(event.id, Actor::new(SENDER), Action::Redrive).await
+                {
+                    tracing::warn!(route = %route.name, %fault, "a dead letter that was sent again could not be queued anew");
+                }
+                Verdict::InProgress { expires_in: event.state.due().map_or(Duration::ZERO, |due| due.at.since(now)) }
+            }
+            Err(_) => Verdict::StoreDown,
+        }
+    }
 }
 
-/// The app's answer again, on a route that asks for it and if it was kept; else what its sender takes for success, if
-/// that is not 200.
+/// What a queue route says of each of its events; elsewhere the app's answer again, on a route that asks for it and if it was
+/// kept; else what its sender takes for success, if that is not 200.
 fn replay(route: &RouteSettings, done: &Done) -> Option<Response<Bytes>> {
+    if let Mode::Queue { acknowledge } = &route.mode {
+        return Some(answer::acknowledgement(acknowledge));
+    }
     match route.duplicate_response {
         DuplicateResponse::Plain => None,
         DuplicateResponse::Replay => done.result.as_ref().and_then(KeptAnswer::answer),

@@ -22,6 +22,9 @@ use super::gathered::{Bounds, Gathered};
 
 /// The largest reply head taken, as large as the largest request head.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// More than any app sends by intention; room for them is made with every reply. hyper's own limit, 100, made a success with
+/// 150 short headers one that was lost.
+const MAX_HEADERS: usize = 1024;
 
 /// Why there is no whole reply, although the other side may have taken the request.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +93,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Link<I> {
     /// Prepares a connected socket; nothing is sent.
     pub(super) async fn open(socket: I) -> Result<Self, hyper::Error> {
         let mut builder = Builder::new();
-        builder.preserve_header_case(true).max_header_size(MAX_HEAD_BYTES);
+        builder.preserve_header_case(true).max_header_size(MAX_HEAD_BYTES).max_headers(MAX_HEADERS);
         let (sender, connection) = builder.handshake(TokioIo::new(socket)).await?;
         Ok(Self { sender, wire: Wire(Some(connection)) })
     }

@@ -1,9 +1,10 @@
 //! The commit thread: the one place where a claim is decided, and where it becomes durable.
 //!
-//! A round: take all jobs that have gathered, decide each against the database, write what changed (first of all, and synced,
-//! what events have brought along, [`super::content_log`]) and the number of the commit, sync once, answer all. Nothing of a group is told before its sync, with one exception. If the process dies before
-//! the sync, nobody was answered but the exception; if it dies after, the records are there; in between lies nothing that was
-//! promised.
+//! A round: take all jobs that have gathered, decide each against the database and write what changed, sync what events have
+//! brought along ([`super::content_log`]), write the number of the commit, sync once, answer all. Nothing of a group is told
+//! before its sync, with one exception. If the process dies before the sync, nobody was answered but the exception; if it dies
+//! after, the records are there; in between lies nothing that was promised. A content that an entry of an older event is to
+//! name goes into the log a group earlier ([`super::events`]): such an entry is not undone.
 //!
 //! The exception goes ahead of its sync where the caller asks for it: a claim that is granted
 //! ([`super::AnswerAt::Decision`]). Its holder begins to work at once, and what it says to others waits for a sync of its own.

@@ -333,7 +333,7 @@ mod tests {
         let shared = Arc::clone(&healthy.shared);
         shared.lend(Some(Arc::clone(&healthy.engine)));
         let held = |known: Known| matches!(known, Known::Record(Some(Record::Held(_))));
-        assert!(held(shared.read_past_commits(&early.key)) && !held(shared.read_past_commits(&late.key)));
+        assert!(held(shared.read_past_commits(&early.key, NOW)) && !held(shared.read_past_commits(&late.key, NOW)));
         let (guard, _) = healthy.give_up();
         assert!(matches!(guard.entry(&early.key), Some(Some(Record::Held(_)))), "{:?}", guard.entry(&early.key));
         assert!(matches!(guard.entry(&late.key), Some(None)), "{:?}", guard.entry(&late.key));
@@ -351,7 +351,7 @@ mod tests {
         let early = Request { answer_at: AnswerAt::Decision, ..late.clone() };
         let shared = Arc::clone(&healthy.shared);
         shared.lend(Some(Arc::clone(&healthy.engine)));
-        let is_held = |key: &Key| matches!(shared.read_past_commits(key), Known::Record(Some(Record::Held(_))));
+        let is_held = |key: &Key| matches!(shared.read_past_commits(key, NOW), Known::Record(Some(Record::Held(_))));
         let mut desk = healthy.desk(&mut log, NOW);
         for request in [&other, &late, &forget, &early] {
             assert!(!is_held(&early.key), "nobody was told of it yet");

@@ -51,7 +51,7 @@ impl LastResort {
         fault: Fault,
         now: Timestamp,
     ) -> Vec<Reply> {
-        let known = read(shared, &requests).await;
+        let known = read(shared, &requests, now).await;
         // Asked after the reads: a database that fails loses its notes of what was overwritten only once this is told.
         let down = *shared.health.borrow();
         if let Some(down) = down {
@@ -74,10 +74,10 @@ impl Recent {
     }
 }
 
-async fn read(shared: &Arc<Shared>, requests: &[Request]) -> Vec<Known> {
+async fn read(shared: &Arc<Shared>, requests: &[Request], now: Timestamp) -> Vec<Known> {
     let shared = Arc::clone(shared);
     let keys: Vec<Key> = requests.iter().map(|request| request.key.clone()).collect();
-    let read = move || keys.iter().map(|key| shared.read_past_commits(key)).collect();
+    let read = move || keys.iter().map(|key| shared.read_past_commits(key, now)).collect();
     let read = tokio::time::timeout(READ_DEADLINE, tokio::task::spawn_blocking(read)).await;
     read.ok().and_then(Result::ok).unwrap_or_default()
 }

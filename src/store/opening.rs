@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::commit::{Committer, State};
 use super::content_file;
 use super::content_log::ContentLog;
-use super::directory::Directory;
+use super::directory::{self, Directory};
 use super::engine::{Engine, EngineError};
 use super::error::OpenError;
 use super::events;
@@ -113,7 +113,12 @@ fn take_stock(engine: &Engine, room: &Room) -> Result<Vec<EventId>, EngineError>
     let stock = room.count(engine, || ())?;
     if stock.unreadable > 0 {
         // What one of them names may be all that is left of it.
-        tracing::warn!(unreadable = stock.unreadable, "contents that no event names are left where they are");
+        tracing::error!(
+            unreadable = stock.unreadable,
+            records = %room.store().join(directory::RECORDS).display(),
+            "events that were acknowledged cannot be read and are not handed over; contents that no event names are left \
+             where they are. Copy the store's directory, have the events sent again, and discard these by their ids"
+        );
         return Ok(stock.delivering);
     }
     let segments = room.segments().remove_unheld();

@@ -168,7 +168,7 @@ fn write_back(engine: &Engine, outage: &Outage, now: Timestamp) -> Result<(), En
     for (key, record, blind) in outage.guard.entries() {
         if blind && !matches!(record, Some(Record::Done(_))) {
             match engine.read(key) {
-                Ok(Some(there @ Record::Done(_))) if !there.is_gone(now) => continue,
+                Ok(Some(there @ Record::Done(_))) if !events::pin::is_gone(engine, &there, now)? => continue,
                 Ok(_) => {}
                 Err(EngineError::Damaged(_)) => continue,
                 Err(error) => return Err(error),
@@ -205,9 +205,31 @@ impl From<EngineError> for Reopening {
 mod tests {
     use super::*;
     use crate::claim::{ConfirmedTtl, Done, Free, Key, Namespace};
+    use crate::event::{Arrival, Event, EventId};
     use crate::store::guard::Guard;
+    use crate::store::kept::{ContentFile, Kept, Place};
+    use crate::store::record::encode_event;
 
-    /// A claim that was granted because nothing could be read was written over the record that said that the key was done.
+    /// An event that is not handled yet, in the database.
+    fn waiting(engine: &Engine, namespace: Namespace) -> EventId {
+        let id = EventId::queued(7, [7; 8]);
+        let arrival = Arrival {
+            route: "q".into(),
+            app: "app".into(),
+            namespace,
+            key: None,
+            confirmed_ttl: ConfirmedTtl::MAX,
+            received_at: Timestamp::from_millis(1),
+        };
+        let event = Event::accepted(id, 7, &arrival, 0);
+        let place = Place::File(ContentFile { nonce: 1, bytes: 0 });
+        let kept = Kept { event, place, remembered_until: None, record_bytes: 0 };
+        engine.write_event(id, encode_event(&kept).as_deref()).expect("written");
+        id
+    }
+
+    /// A claim that was granted because nothing could be read was written over the record that said that the key was done;
+    /// later only over one that had run out, though its event still waited in its queue and was handed over twice.
     #[test]
     fn what_was_decided_blindly_gives_way_to_a_key_that_is_done() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -218,13 +240,18 @@ mod tests {
             let (fingerprint, owner, result) = (None, None, None);
             Record::Done(Done { confirmed_at: now, expires_at, attempt, fingerprint, owner, result, event: None })
         };
+        let namespace = Namespace::parse("a").expect("good");
+        let event = Some(waiting(&engine, namespace.clone()).into());
+        let Record::Done(gone) = done(1, now) else { panic!("it is done") };
+        let pinned = Record::Done(Done { event, ..gone });
         let cases = [
+            ("pinned", Some(pinned.clone()), free.clone(), Some(pinned)),
             ("done", Some(done(1, later)), free.clone(), Some(done(1, later))),
             ("gone", Some(done(1, now)), free.clone(), Some(free.clone())),
             ("absent", None, free.clone(), Some(free.clone())),
             ("confirmed", Some(done(1, later)), done(2, later), Some(done(2, later))),
         ];
-        let key = |id: &str| Key::new(&Namespace::parse("a").expect("good"), id).expect("good");
+        let key = |id: &str| Key::new(&namespace, id).expect("good");
         let mut guard = Guard::new();
         for (id, there, decided, _) in &cases {
             engine.write(&key(id), there.as_ref()).expect("written");

@@ -1,7 +1,7 @@
 //! How much room there is for events: what the kept ones take, how many there are of what kind, and what is free on the
 //! disk. In memory, counted anew whenever the database is opened.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -255,7 +255,8 @@ impl Room {
     /// Counts anew what a database holds; calls `progress` from time to time. Nobody waits for it: what was counted before
     /// stands until all has been looked at, and stays where that fails.
     pub(super) fn count(&self, engine: &Engine, progress: impl Fn()) -> Result<Stock, EngineError> {
-        let (mut counts, mut spans, mut stock) = (Counts::default(), Vec::new(), Stock::default());
+        let (mut counts, mut stock) = (Counts::default(), Stock::default());
+        let mut held_bytes: HashMap<u32, u64> = HashMap::new();
         for (number, item) in engine.scan_events(None).enumerate() {
             if number % PROGRESS_ENTRIES == 0 {
                 progress();
@@ -267,7 +268,7 @@ impl Room {
                         stock.delivering.push(kept.event.id);
                     }
                     match kept.place {
-                        Place::Log(span) => spans.push(span),
+                        Place::Log(span) => *held_bytes.entry(span.segment).or_default() += u64::from(span.bytes),
                         Place::File(file) => drop(stock.named.insert(file.nonce)),
                     }
                 }
@@ -277,11 +278,11 @@ impl Room {
                 }
             }
         }
-        self.segments.let_all_go();
-        spans.into_iter().for_each(|span| self.segments.hold(span));
+        self.segments.count_anew(&held_bytes);
         let mut taken = self.lock();
         self.letters.store(counts.letters, Ordering::Release);
         taken.gauges.show_all(&counts, &self.metrics);
+        self.metrics.unreadable_events.set(i64::try_from(stock.unreadable).unwrap_or(i64::MAX));
         taken.counts = counts;
         drop(taken);
         self.bells.ring_all();

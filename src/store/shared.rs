@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::engine::Engine;
+use super::events::pin;
 use super::fault::Fault;
 use super::known::Known;
 use super::numbers::Numbers;
 use super::queue::Queue;
-use crate::claim::{Key, Record};
+use crate::claim::{Key, Record, Timestamp};
 use crate::metrics::Metrics;
 
 /// Records in the order of their writes, `None` where the key had none. A list and not a map: it is appended to with every
@@ -50,8 +51,12 @@ impl Shared {
     }
 
     /// What was answered for of a key, read past the commit thread: nothing of the group under way.
-    pub(super) fn read_past_commits(&self, key: &Key) -> Known {
-        let now = || self.borrow(|engine| Known::from(engine.read(key))).unwrap_or(Known::Nothing);
+    pub(super) fn read_past_commits(&self, key: &Key, now: Timestamp) -> Known {
+        let read = |engine: &Engine| {
+            let pinned = |record| pin::pinned(engine, record, now);
+            Known::from(engine.read(key).and_then(|record| record.map(pinned).transpose()))
+        };
+        let now = || self.borrow(read).unwrap_or(Known::Nothing);
         let before = || {
             let overwritten = self.overwritten();
             let first = overwritten.iter().find(|(written, _)| written == key);

@@ -5,7 +5,7 @@ use onced::event::{AttemptOutcome, Cause, Content, EventId, Failure, HeaderLine}
 use serde_json::{Value, json};
 
 use super::command_line::run;
-use super::harness::{Home, House, START_MS, bare, rfc3339, with_headers};
+use super::harness::{Home, House, START_MS, bare, post, rfc3339, with_headers};
 use super::operations::{described, document, misfit};
 
 const AUDITOR: &str = "auditor-0123456789-0123456789";
@@ -239,6 +239,45 @@ async fn only_whoever_may_operate_sees_events_and_of_its_own_namespaces_alone() 
     assert_eq!(ask("DELETE", &mine).await.json()["existed"], true);
     let store = home.daemon.ledger().store();
     assert!(store.event(id(1)).await.unwrap().is_some() && store.event(id(2)).await.unwrap().is_none());
+    home.daemon.stop().await.unwrap();
+}
+
+/// The command line wrote `too%5Fold`, the daemon read it as it was written, and refused every cause of two words.
+#[tokio::test]
+async fn the_command_line_lists_by_every_cause_and_state() {
+    let house = House::new();
+    let home = house.start().await;
+    keep(&home, 1, "github", Some(404), 1).await;
+    for list in ["dead-letters", "events"] {
+        for cause in Cause::ALL {
+            let listed = run(&home, &[list, "--cause", cause.as_str()]).await;
+            let lines = usize::from(cause == Cause::Rejected);
+            assert_eq!((listed.exit, listed.out.lines().count()), (0, lines), "{cause:?}: {listed:?}");
+        }
+    }
+    for written in ["/v1/events?state=de%61d&limit=%31", "/v1/dead-letters?cause=re%6Aected"] {
+        assert_eq!(ids(&home.ask(&bare("GET", written)).await.json()).len(), 1, "{written}");
+    }
+    home.daemon.stop().await.unwrap();
+}
+
+/// "Given up on before noon" meant "arrived before noon": what had failed long after was redriven too.
+#[tokio::test]
+async fn before_speaks_of_when_a_dead_letter_was_given_up_on_in_lists_and_redrives() {
+    let house = House::new();
+    let home = house.start().await;
+    // It came at 1 ms, and was given up on at 250 ms.
+    keep(&home, 1, "github", Some(404), 1).await;
+    house.advance_ms(10_000);
+    for (before_ms, found) in [(100, 0), (250, 0), (251, 1)] {
+        let before = rfc3339(START_MS + before_ms);
+        for list in ["dead-letters", "events"] {
+            let listed = home.ask(&bare("GET", &format!("/v1/{list}?before={before}"))).await.json();
+            assert_eq!(ids(&listed).len(), found, "{list} {before}");
+        }
+        let redrive = post("/v1/dead-letters/redrive", &json!({ "before": before }).to_string());
+        assert_eq!(home.ask(&redrive).await.json()["redriven"], found, "{before}");
+    }
     home.daemon.stop().await.unwrap();
 }
 

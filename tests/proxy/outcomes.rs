@@ -284,3 +284,15 @@ async fn while_the_store_closes_events_are_refused_on_an_open_route_too() {
     front.post(&Event::github("e-1", "{}")).await.assert(503, "degraded");
     app.assert_quiet();
 }
+
+/// hyper takes 100 headers of an answer: a success with 150 short ones counted as lost, and its event was handed over for as
+/// long as its sender came again.
+#[tokio::test]
+async fn a_success_with_many_headers_is_one() {
+    let mut app = App::start().await;
+    let front = Front::github(&app, "").await;
+    let mut sender = front.sent(&Event::github("e-1", "{}")).await;
+    let lines: String = (0..1_000).map(|number| format!("X-{number}: 1\r\n")).collect();
+    app.answers(Reply::keep(&format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\nok"))).await;
+    sender.answer().await.assert(200, "forwarded");
+}

@@ -251,6 +251,28 @@ async fn without_its_store_a_queue_route_refuses_or_hands_over_at_once_as_it_say
     app.assert_quiet();
 }
 
+/// The store was down, and the repeat of an accepted event got a plain 200 where its sender takes the acknowledgement alone for
+/// success.
+#[tokio::test]
+async fn a_repeat_gets_the_same_acknowledgement_while_the_store_is_down() {
+    let mut app = App::start().await;
+    let front =
+        Front::start(&queue("github", &app, "[route.delivery]\nacknowledge = { status = 201, body = \"taken\" }"))
+            .await;
+    let event = Event::github("e-1", "{}");
+    front.post(&event).await.assert(201, "accepted");
+    app.answers(Reply::ok()).await;
+    until_state(&front, StateName::Delivered).await;
+    front.lose_store().await;
+    let mut sender = front.sent(&event).await;
+    let answer = tokio::select! {
+        answer = sender.answer() => answer,
+        _ = app.answers(Reply::ok()) => panic!("it was handed over again"),
+    };
+    answer.assert(201, "duplicate");
+    assert_eq!(answer.body, b"taken");
+}
+
 /// The disk was filled to the last byte before the first sender was refused.
 #[tokio::test]
 async fn without_room_the_sender_is_told_to_come_again_on_an_open_route_too() {

@@ -1,12 +1,13 @@
 //! Events handed over by hand: one at a time through the guard or past it, or many by a filter.
 
+use onced::clock::ManualTime;
 use onced::delivery::Replayed;
 use onced::event::{AttemptOutcome, Cause, Event as Entry, StateName};
 use onced::store::{Actor, Filter};
 
 use crate::harness::{App, Event, Front, Reply, route};
 use crate::queue::{
-    SECOND, a_while, entries, entry, github, queue, until_entries, until_entry, until_state, until_waits,
+    SECOND, START_MS, a_while, entries, entry, github, queue, until_entries, until_entry, until_state, until_waits,
 };
 
 const ONCE: &str = "[route.delivery]\nmax_attempts = 1";
@@ -174,6 +175,52 @@ async fn a_dead_letter_of_a_sync_route_is_replayed_and_counts_as_handled() {
     let (replayed, seen) = tokio::join!(front.daemon.delivery().replay(letter.id, false), app.answers(Reply::ok()));
     assert_eq!(replayed, Ok(forwarded(2, 200)));
     assert_eq!((seen.attempt(), &seen.body[..]), ("2", &b"{\"a\":1}"[..]));
+    until_state(&front, StateName::Delivered).await;
+    front.post(&event).await.assert(200, "duplicate");
+    app.assert_quiet();
+}
+
+/// A dead letter that was redriven was accepted like any event of a queue, and so its key was done: a sender that waits for
+/// the app was told "handled before" of an event that no app had handled.
+#[tokio::test]
+async fn who_waits_for_the_app_is_not_told_that_an_event_in_the_queue_is_handled() {
+    let mut app = App::start().await;
+    let time = ManualTime::new(START_MS);
+    let front = Front::on_clock(&route("github", &app, ONCE), &time).await;
+    let event = Event::github("e-1", "{}");
+    let mut sender = front.sent(&event).await;
+    app.answers(Reply::status(500)).await;
+    sender.answer().await.assert(500, "forwarded");
+    let letter = until_state(&front, StateName::Dead).await;
+    // A redrive takes what was given up on before it.
+    time.advance(SECOND);
+    front.daemon.delivery().redrive(Filter::default(), Actor::new("the test")).await.unwrap();
+    let hit = app.hit().await;
+    front.post(&event).await.assert(503, "in_progress");
+    hit.answer(Reply::status(500));
+    until_entry(&front, "dead again", |entry| entry.state.name() == StateName::Dead && entry.delivery.attempts == 2)
+        .await;
+    // Free again: who sends it now has an attempt of its own, whose number goes on.
+    let mut sender = front.sent(&event).await;
+    let seen = app.answers(Reply::ok()).await;
+    assert_eq!((seen.attempt(), seen.header("onced-delivery")), ("3", Some(&*letter.id.to_string())));
+    sender.answer().await.assert(200, "forwarded");
+    front.post(&event).await.assert(200, "duplicate");
+    app.assert_quiet();
+}
+
+/// Switched to a sync route, the events that a queue had given up on were told to be handled, for ever.
+#[tokio::test]
+async fn a_dead_letter_that_is_sent_again_to_a_route_without_a_queue_is_queued_anew() {
+    let mut app = App::start().await;
+    let (mut front, _time) = github(&app, ONCE).await;
+    let event = Event::github("e-1", "{}");
+    front.post(&event).await.assert(202, "accepted");
+    app.answers(Reply::status(500)).await;
+    until_state(&front, StateName::Dead).await;
+    front.reload("mode = \"queue\"", "").await.unwrap();
+    front.post(&event).await.assert(503, "in_progress");
+    assert_eq!(app.answers(Reply::ok()).await.attempt(), "2");
     until_state(&front, StateName::Delivered).await;
     front.post(&event).await.assert(200, "duplicate");
     app.assert_quiet();

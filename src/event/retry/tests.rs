@@ -32,6 +32,13 @@ fn event(attempts: u32) -> Event {
     event
 }
 
+/// One that has been through these attempts and is at one more.
+fn after_attempts(before: &[Attempt]) -> Event {
+    let mut event = event(before.len() as u32 + 1);
+    event.delivery.log = before[before.len().saturating_sub(20)..].to_vec();
+    event
+}
+
 fn attempt(number: u32, outcome: Came, status: Option<u16>) -> Attempt {
     Attempt { number, at: Timestamp::from_millis(START_MS), took_ms: 1, outcome, status }
 }
@@ -60,7 +67,8 @@ fn only_what_the_app_says_of_the_event_ends_it_and_only_after_a_few_tries() {
         rows += 1;
         for tries in 1..=30 {
             let attempt = attempt_of(tries);
-            let next = policy().next(&event(tries), &attempt, None, after(Duration::from_secs(9)), 0.5);
+            let before: Vec<_> = (1..tries).map(attempt_of).collect();
+            let next = policy().next(&after_attempts(&before), &attempt, None, after(Duration::from_secs(9)), 0.5);
             match ends {
                 Some(Next::Delivered) => assert_eq!(next, Next::Delivered, "{attempt:?}"),
                 Some(end) if tries >= FEW => assert_eq!(next, end, "{attempt:?}"),
@@ -81,6 +89,29 @@ fn only_what_the_app_says_of_the_event_ends_it_and_only_after_a_few_tries() {
         row(&|number| answered(number, status), Some(Next::Delivered));
     }
     assert_eq!(rows, 37);
+}
+
+/// An event had waited out an outage with many attempts, and the first 404 of the app that came back made it a dead letter.
+#[test]
+fn only_refusals_count_towards_the_few() {
+    let refused = Some(Next::Dead(Cause::Rejected));
+    for (statuses, end) in [
+        (&[503, 503, 503, 503, 404][..], None),
+        (&[503, 404, 503, 503, 410], None),
+        (&[404, 503, 410, 503, 404], refused),
+        (&[404, 404, 503], None),
+        (&[404, 404, 404], refused),
+    ] {
+        let attempts: Vec<_> = (1..).zip(statuses).map(|(number, status)| answered(number, *status)).collect();
+        let (last, before) = attempts.split_last().expect("some");
+        let next = policy().next(&after_attempts(before), last, None, after(Duration::from_secs(9)), 0.5);
+        assert_eq!(Some(next).filter(|next| !matches!(next, Next::Retry(_))), end, "{statuses:?}");
+        // Those of an earlier budget are forgiven.
+        let mut redriven = after_attempts(before);
+        redriven.delivery.budget_from = before.len() as u32;
+        let next = policy().next(&redriven, last, None, after(Duration::from_secs(9)), 0.5);
+        assert!(matches!(next, Next::Retry(_)), "{statuses:?}: {next:?}");
+    }
 }
 
 /// B76: after many attempts the doubled delay wrapped round and the retry loop ran hot; jitter pushed past the cap.
@@ -131,7 +162,8 @@ fn an_event_ends_with_its_time_or_with_its_attempts() {
         (RetryPolicy { max_attempts: Some(2), ..policy() }, 2, 404, Some(exhausted)),
         (RetryPolicy { max_attempts: Some(1), ..policy() }, 1, 500, Some(exhausted)),
     ] {
-        let next = policy.next(&event(tries), &answered(tries, status), None, now, 0.5);
+        let before: Vec<_> = (1..tries).map(|number| answered(number, status)).collect();
+        let next = policy.next(&after_attempts(&before), &answered(tries, status), None, now, 0.5);
         assert_eq!(Some(next).filter(|next| !matches!(next, Next::Retry(_))), end, "{tries} {status}");
     }
     let late = after(3 * DAY);

@@ -1,7 +1,9 @@
 //! The content log: what was sent, of events that are small enough, appended to a few large files.
 //!
 //! A file for every event would cost two syncs and a name each, and in the database every content would be written several
-//! times over. Here a group of events costs one write and one sync, made before the records that name them are written.
+//! times over. Here a group of events costs one write and one sync, made before the number of their commit is written: a new
+//! event whose number is not there is removed, so that it may be written into the database before its content is safe. A
+//! record that no number undoes names only what was laid down in an earlier group ([`Laid`]).
 //!
 //! On disk it is the directory `contents/`, made with the first segment in it, and segments `<number, 10 digits>.log` of at
 //! most [`MAX_SEGMENT_BYTES`]. A segment is a row of frames ([`frame`]) and is written from its beginning to its end by one
@@ -11,7 +13,7 @@
 //! What a crash leaves:
 //!
 //! - while a group is written: a torn tail, at the end of a segment that nothing is ever added to, or a segment without a
-//!   name. No record names what is in it.
+//!   name. No record names what is in it, but those of events that were never acknowledged, which go first.
 //! - between the sync and the commit of the records: whole frames that no record names. They are dead weight until their
 //!   segment goes. The same holds for what a group that failed has left behind.
 //! - between the commit that removes the last record and the removal of the segment, or where a removal was not synced: a
@@ -34,7 +36,7 @@ use super::mark::sync_dir;
 use crate::event::EventId;
 
 pub(super) use frame::Entries;
-pub(super) use segments::Segments;
+pub(super) use segments::{Laid, Segments};
 
 /// The directory's name.
 pub(super) const DIR: &str = "contents";
@@ -124,6 +126,12 @@ impl ContentLog {
         }
         self.tail = Some(Tail { end: tail.end + bytes, ..tail });
         Span { segment: tail.segment, offset: tail.end, bytes }
+    }
+
+    /// Appends like [`ContentLog::append`], for a record that comes in a later group.
+    pub(super) fn lay(&mut self, id: EventId, content: &[u8]) -> Laid {
+        let span = self.append(id, content);
+        self.segments.lay(span)
     }
 
     /// Makes durable what was appended: one write and one sync, where it is in one segment. Does nothing where nothing was

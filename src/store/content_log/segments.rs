@@ -3,9 +3,10 @@
 //! What is held is counted in memory, anew whenever the database is opened. A segment that nothing is held in is removed at
 //! once, unless it is being written. The removal is not synced: a segment that comes back after a loss of power is held by
 //! nobody. So whatever a record names is let go only after the commit that removed the name is synced; the other way round a
-//! crash would bring back a record whose content is gone.
+//! crash would bring back a record whose content is gone. What is laid down for a record that comes in a later group keeps its
+//! segment too ([`Laid`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -40,15 +41,52 @@ struct Counts {
 struct Count {
     bytes: u64,
     held_bytes: u64,
-    /// It is being written, or what was written last may not be held yet.
-    is_written: bool,
+    /// How many contents in it are on their way to a record.
+    laid: usize,
+    stage: Stage,
     /// What was held when it was called sparse last.
     offered: Option<u64>,
 }
 
+/// How far a segment has come.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It is being written, or what was written last may not be held yet.
+    Written,
+    /// Given up with a group that failed: what of it is held the next count says.
+    Left,
+    /// Nothing more is written to it.
+    #[default]
+    Whole,
+}
+
 impl Count {
     fn is_over(&self) -> bool {
-        !self.is_written && self.held_bytes == 0
+        self.stage == Stage::Whole && self.held_bytes == 0 && self.laid == 0
+    }
+}
+
+/// A content that lies in the log and is on its way to a record: until this is dropped its segment stays. What is counted
+/// anew meanwhile knows nothing of it.
+#[derive(Debug)]
+pub(in crate::store) struct Laid {
+    span: Span,
+    segments: Arc<Segments>,
+}
+
+impl Laid {
+    pub(in crate::store) fn span(&self) -> Span {
+        self.span
+    }
+}
+
+impl Drop for Laid {
+    fn drop(&mut self) {
+        let mut counts = self.segments.counts();
+        if let Some(count) = counts.segments.get_mut(&self.span.segment) {
+            count.laid = count.laid.saturating_sub(1);
+            self.segments.remove_if_over(&mut counts, self.span.segment);
+        }
     }
 }
 
@@ -87,6 +125,12 @@ impl Segments {
         counts.segments.entry(span.segment).or_default().held_bytes += u64::from(span.bytes);
     }
 
+    /// Keeps the segment of a span that was just appended, until a record names it.
+    pub(in crate::store) fn lay(self: &Arc<Self>, span: Span) -> Laid {
+        self.counts().segments.entry(span.segment).or_default().laid += 1;
+        Laid { span, segments: Arc::clone(self) }
+    }
+
     /// Notes that no record names this span any more, after the commit that says so is synced; removes its segment with the
     /// last one.
     pub(in crate::store) fn let_go(&self, span: Span) {
@@ -97,10 +141,19 @@ impl Segments {
         }
     }
 
-    /// Forgets what is held, before it is counted anew.
-    pub(in crate::store) fn let_all_go(&self) {
-        for count in self.counts().segments.values_mut() {
-            count.held_bytes = 0;
+    /// What is held, by segment, as it was counted anew. In one step: whoever lets go meanwhile must not find a segment empty
+    /// that is not.
+    pub(in crate::store) fn count_anew(&self, held_bytes: &HashMap<u32, u64>) {
+        let mut counts = self.counts();
+        for segment in held_bytes.keys() {
+            counts.segments.entry(*segment).or_default();
+            counts.next = counts.next.max(segment.saturating_add(1));
+        }
+        for (segment, count) in &mut counts.segments {
+            count.held_bytes = held_bytes.get(segment).copied().unwrap_or(0);
+            if count.stage == Stage::Left {
+                count.stage = Stage::Whole;
+            }
         }
     }
 
@@ -121,7 +174,7 @@ impl Segments {
         let mut counts = self.counts();
         let sparse = counts.segments.iter_mut().filter(|(_, count)| {
             let is_sparse = count.held_bytes > 0 && count.held_bytes * 2 < count.bytes;
-            is_sparse && !count.is_written && count.offered != Some(count.held_bytes)
+            is_sparse && count.stage == Stage::Whole && count.offered != Some(count.held_bytes)
         });
         let (segment, count) = sparse.min_by_key(|(_, count)| count.held_bytes)?;
         count.offered = Some(count.held_bytes);
@@ -147,7 +200,7 @@ impl Segments {
         let mut counts = self.counts();
         let segment = counts.next;
         counts.next = segment.checked_add(1).expect("no disk lives through four billion segments");
-        counts.segments.insert(segment, Count { is_written: true, ..Count::default() });
+        counts.segments.insert(segment, Count { stage: Stage::Written, ..Count::default() });
         segment
     }
 
@@ -160,7 +213,7 @@ impl Segments {
         let mut counts = self.counts();
         for segment in segments {
             if let Some(count) = counts.segments.get_mut(segment) {
-                count.is_written = false;
+                count.stage = Stage::Whole;
             }
             self.remove_if_over(&mut counts, *segment);
         }
@@ -171,7 +224,7 @@ impl Segments {
         let mut counts = self.counts();
         for segment in segments {
             if let Some(count) = counts.segments.get_mut(segment) {
-                count.is_written = false;
+                count.stage = Stage::Left;
             }
         }
     }

@@ -41,7 +41,7 @@ impl Store {
     /// Accepts an event for the queue of its route. When this returns, what it says is synced, whatever `sync` says.
     ///
     /// # Errors
-    /// Why it is not accepted. (When a commit hangs it may yet turn out to be.)
+    /// Why it is not accepted. (When its own commit hangs it may yet turn out to be.)
     pub async fn accept(&self, arrival: Arrival, content: Content) -> Result<Accepted, NotKept> {
         if let Some(fault) = self.fault() {
             return Err(NotKept::Store(fault));
@@ -72,14 +72,20 @@ impl Ask for Accept {
             Some(key) => Some((key, desk.claim(key)?)),
             None => None,
         };
-        let shared = std::sync::Arc::clone(&desk.healthy.shared);
-        let (numbers, sequence) = (&shared.numbers, shared.numbers.draw());
-        let id = EventId::queued(sequence, self.random);
         let record = match &before {
             Some((_, Known::Record(record))) => record.as_ref(),
             Some((_, Known::Nothing)) | None => None,
         };
-        let done = match accept(record, id.into(), self.arrival.confirmed_ttl, desk.now) {
+        let shared = std::sync::Arc::clone(&desk.healthy.shared);
+        let (numbers, sequence) = (&shared.numbers, shared.numbers.draw());
+        let id = EventId::queued(sequence, self.random);
+        let accept_of = |record| accept(record, id.into(), self.arrival.confirmed_ttl, desk.now);
+        let damaged = match accept_of(record) {
+            Acceptance::Duplicate { event: Some(event) } => desk.damaged(event.into())?,
+            Acceptance::Duplicate { event: None } | Acceptance::New(_) | Acceptance::InProgress { .. } => None,
+        };
+        // One that cannot be read is handed over by nobody: what comes again takes its place.
+        let done = match accept_of(record.filter(|_| damaged.is_none())) {
             Acceptance::New(done) => done,
             Acceptance::InProgress { expires_at } => {
                 numbers.give_back(sequence);
@@ -91,6 +97,9 @@ impl Ask for Accept {
             }
         };
         desk.is_written = true;
+        if let Some(damaged) = damaged {
+            desk.remove_damaged(damaged)?;
+        }
         let claim = before.map(|(key, before)| (key, before, done));
         let remembered_until = claim.as_ref().and_then(|(_, _, done)| expiry(done));
         let event = Event::accepted(id, sequence, &self.arrival, self.body_bytes);
@@ -107,6 +116,11 @@ impl Ask for Accept {
     fn fresh(&self) -> Option<&Fresh> {
         Some(&self.fresh)
     }
+
+    /// Whoever was told that it is not accepted may hand it over while its sender waits: then it would be twice.
+    fn needs_its_caller(&self) -> bool {
+        true
+    }
 }
 
 /// When a record that was just written is forgotten by itself.
@@ -118,6 +132,14 @@ pub(super) fn expiry(record: &Record) -> Option<Timestamp> {
 }
 
 impl HealthyDesk<'_> {
+    /// The same event, if it is there and cannot be read.
+    fn damaged(&self, id: EventId) -> Result<Option<EventId>, EngineError> {
+        Ok(match self.find(id)? {
+            Found::Damaged => Some(id),
+            Found::Nothing | Found::Kept(_) => None,
+        })
+    }
+
     /// An event is sent again whose key is done: if it had been given up on, somebody wants it after all.
     fn repeat(&mut self, id: Option<EventId>) -> Result<Result<Accepted, Fault>, EngineError> {
         let requeued = match id.map(|id| self.find(id)).transpose()? {

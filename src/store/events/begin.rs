@@ -52,7 +52,7 @@ impl Store {
     /// caller knows.
     ///
     /// # Errors
-    /// The fault of the store. The hand-over may be counted all the same.
+    /// The fault of the store; [`Fault::Damaged`] where the event itself cannot be read. The hand-over may be counted all the same, if the commit that hangs is its own.
     pub async fn begin(&self, ask: BeginAsk) -> Result<Begun, Fault> {
         self.ask_event(ask).await
     }
@@ -64,7 +64,9 @@ impl Ask for BeginAsk {
     fn decide(&self, desk: &mut HealthyDesk<'_>) -> Result<Result<Begun, Fault>, EngineError> {
         let mut kept = match desk.find(self.id)? {
             Found::Kept(kept) => kept,
-            Found::Nothing | Found::Damaged => return self.gone(desk),
+            Found::Nothing => return self.gone(desk),
+            // It stays where it is, for whoever mends or discards it: its place is the last trace of what was acknowledged.
+            Found::Damaged => return Ok(Err(Fault::Damaged)),
         };
         let before = Counted::of(&kept);
         match kept.event.begin(self.how, &self.app, self.at) {
@@ -91,6 +93,11 @@ impl Ask for BeginAsk {
             desk.write_claim(&key, known, done)?;
         }
         Ok(Ok(Begun::Go(Box::new(event))))
+    }
+
+    /// What is begun for nobody would count a hand-over that its app never sees.
+    fn needs_its_caller(&self) -> bool {
+        true
     }
 }
 

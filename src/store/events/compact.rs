@@ -1,14 +1,14 @@
 //! Giving space back: what still lives in a segment of the content log that is mostly dead is appended anew, so that the
 //! segment goes.
 //!
-//! A step reads beside the commit thread and moves a little in one commit. The entries name the new place before the old one
-//! is let go; whoever dies in between leaves what is dead weight to the next start.
+//! A step reads beside the commit thread and moves a little: one commit lays the contents down, the next lets the entries name
+//! the new place, and then the old one is let go. Whoever dies in between leaves what is dead weight to the next start.
 
 use std::io;
 use std::sync::Arc;
 
 use super::super::Store;
-use super::super::content_log::{Entries, Span};
+use super::super::content_log::{Entries, Laid, Span};
 use super::super::counts::Counted;
 use super::super::engine::EngineError;
 use super::super::fault::Fault;
@@ -48,12 +48,21 @@ impl Store {
                 let room = Arc::clone(&self.room);
                 let (contents, rest) = self.walk(move |shared| look(shared, &room, from)).await?;
                 entries = rest;
-                if !contents.is_empty() {
-                    compacted.moved += self.ask_event(Move(contents)).await?;
-                }
+                compacted.moved += self.move_all(contents).await?;
             }
         }
         Ok(compacted)
+    }
+
+    /// Moves these contents; says how many were where they had been found.
+    async fn move_all(&self, found: Vec<Living>) -> Result<usize, Fault> {
+        if found.is_empty() {
+            return Ok(0);
+        }
+        let places: Vec<_> = found.iter().map(|living| (living.id, living.from)).collect();
+        let laid = self.lay(found.into_iter().map(|living| (living.id, living.content)).collect()).await?;
+        let moves = places.into_iter().zip(laid).map(|((id, from), to)| Moved { id, from, to });
+        self.ask_event(Move(moves.collect())).await
     }
 }
 
@@ -62,15 +71,15 @@ fn gone(error: io::Error) -> Result<Option<Entries>, Fault> {
     if error.kind() == io::ErrorKind::NotFound { Ok(None) } else { Err(Fault::of_io(&error)) }
 }
 
-#[derive(Debug)]
-struct Moved {
+/// A content that an entry still names.
+struct Living {
     id: EventId,
     from: Span,
     content: Vec<u8>,
 }
 
 /// What the next step moves, and what is left of the segment.
-fn look(shared: &Shared, room: &Room, mut from: Entries) -> Result<(Vec<Moved>, Option<Entries>), Fault> {
+fn look(shared: &Shared, room: &Room, mut from: Entries) -> Result<(Vec<Living>, Option<Entries>), Fault> {
     let (mut contents, mut bytes) = (Vec::new(), 0);
     while let Some((id, span)) = from.next() {
         let named = match shared.borrow(|engine| engine.read_event(id)) {
@@ -82,13 +91,20 @@ fn look(shared: &Shared, room: &Room, mut from: Entries) -> Result<(Vec<Moved>, 
         // What cannot be read stays where it is, and with it the segment.
         if named && let Ok(content) = room.segments().read(id, span) {
             bytes += content.len();
-            contents.push(Moved { id, from: span, content });
+            contents.push(Living { id, from: span, content });
         }
         if contents.len() >= STEP_EVENTS || bytes >= STEP_BYTES {
             return Ok((contents, Some(from)));
         }
     }
     Ok((contents, None))
+}
+
+#[derive(Debug)]
+struct Moved {
+    id: EventId,
+    from: Span,
+    to: Laid,
 }
 
 #[derive(Debug)]
@@ -100,11 +116,11 @@ impl Ask for Move {
 
     fn decide(&self, desk: &mut HealthyDesk<'_>) -> Result<Result<usize, Fault>, EngineError> {
         let mut moved = 0;
-        for Moved { id, from, content } in &self.0 {
+        for Moved { id, from, to } in &self.0 {
             match desk.find(*id)? {
                 Found::Kept(kept) if kept.place == Place::Log(*from) => {
                     let before = Counted::of(&kept);
-                    let place = Place::Log(desk.log.append(*id, content));
+                    let place = Place::Log(to.span());
                     if let Err(fault) = desk.write(Some(before), Kept { place, ..kept })? {
                         return Ok(Err(fault));
                     }

@@ -37,13 +37,21 @@ impl Store {
         self.read_content(id, kept, content_file::read).await
     }
 
-    /// Reads what was sent of an event whose entry is known to be synced: one whose hand-over has begun.
+    /// Reads what was sent of an event that is to be handed over, once there is room for a body of its length. Its entry may
+    /// not be synced yet: whoever reads it begins the hand-over before anybody else learns of it.
     ///
     /// # Errors
     /// The fault of the store; [`Fault::Damaged`] where the content is not what was written.
-    pub async fn content(&self, id: EventId) -> Result<Option<Content>, Fault> {
-        let kept = self.look_up(id).await?;
-        Ok(self.read_content(id, kept, content_file::read).await?.map(|(_, content)| content))
+    pub async fn content_with<R>(
+        &self,
+        id: EventId,
+        room: impl AsyncFnOnce(u64) -> R,
+    ) -> Result<Option<(R, Content)>, Fault> {
+        let Some(kept) = self.look_up(id).await? else {
+            return Ok(None);
+        };
+        let room = room(kept.event.body_bytes).await;
+        Ok(self.read_content(id, Some(kept), content_file::read).await?.map(|(_, content)| (room, content)))
     }
 
     /// Reads an event with what was sent but for the body: that of a large one is not read, and not looked at.
@@ -53,6 +61,22 @@ impl Store {
     pub async fn event_head(&self, id: EventId) -> Result<Option<(Event, Content)>, Fault> {
         let kept = self.read_kept(id).await?;
         self.read_content(id, kept, content_file::read_head).await
+    }
+
+    /// Where the content of an event lies that is there and cannot be read back; of a large one the head alone is looked at.
+    pub(super) async fn unreadable_content(&self, id: EventId) -> Result<Option<Place>, Fault> {
+        let kept = match self.look_up(id).await {
+            // Its entry cannot be read either.
+            Ok(None) | Err(Fault::Damaged) => return Ok(None),
+            Ok(Some(kept)) => kept,
+            Err(fault) => return Err(fault),
+        };
+        let place = kept.place;
+        match self.read_content(id, Some(kept), content_file::read_head).await {
+            Ok(_) => Ok(None),
+            Err(Fault::Damaged) => Ok(Some(place)),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn read_content(

@@ -50,10 +50,12 @@ impl HealthyDesk<'_> {
         }
     }
 
-    /// Finds a place for a content that was brought along.
+    /// Finds a place for a content that was brought along. One that is not safe yet is for a new queued event alone: whatever
+    /// else names it is not undone where the group fails.
     pub(in crate::store) fn place(&mut self, id: EventId, fresh: &Fresh) -> Place {
         match &fresh.content {
             FreshContent::Small(content) => Place::Log(self.log.append(id, content)),
+            FreshContent::Laid(laid) => Place::Log(laid.span()),
             FreshContent::File(file) => Place::File(*file),
         }
     }

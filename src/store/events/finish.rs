@@ -82,12 +82,13 @@ impl HealthyDesk<'_> {
             return Ok(None);
         }
         // Nothing pins it any more. A sender that waits while it brings its event is to find it free.
-        let record = if was_given_up { freed(done) } else { Record::Done(done.clone()) };
+        let record = if was_given_up { freed(done, kept.event.delivery.attempts) } else { Record::Done(done.clone()) };
         kept.remembered_until = if was_given_up { None } else { Some(done.expires_at) };
         Ok(Some((key, known, record)))
     }
 }
 
-fn freed(done: &Done) -> Record {
-    Record::Free(Free { attempt: done.attempt, expires_at: done.expires_at })
+/// The sender's next attempt is one more than any that the app has seen.
+fn freed(done: &Done, attempts: u32) -> Record {
+    Record::Free(Free { attempt: done.attempt.max(attempts), expires_at: done.expires_at })
 }

@@ -1,8 +1,8 @@
 //! Events of routes that hand over while the sender waits: dead letters of those whose sender does not come again, and
 //! events that were handled, where all are recorded.
 //!
-//! Keeping one: room is asked for, what was sent goes into the content log or is written to a file of its own and synced, then
-//! the entry that names it goes through the commit thread, and only after its sync is the caller told. Whoever dies on the
+//! Keeping one: room is asked for, what was sent goes into the content log ([`super::lay`]) or into a file of its own and is
+//! synced, then the entry that names it goes through the commit thread, and only after its sync is the caller told. Whoever dies on the
 //! way leaves at most what no entry names. While the store is down nothing is kept, and the caller is told that.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::super::counts::Counted;
 use super::super::engine::EngineError;
 use super::super::fault::Fault;
 use super::super::healthy::HealthyDesk;
-use super::super::kept::{ContentFile, Kept};
+use super::super::kept::{ContentFile, Kept, Place};
 use super::super::outage::Outage;
 use super::super::record::encode_content;
 use super::super::room::{NotKept, Reserved, Room};
@@ -43,14 +43,19 @@ impl Store {
         if let Some(fault) = self.fault() {
             return Err(NotKept::Store(fault));
         }
+        let unreadable = match self.has_events() {
+            true => self.unreadable_content(failure.id).await.map_err(NotKept::Store)?,
+            false => None,
+        };
         let fail = async |fresh| {
-            let ask = Fail { failure: failure.clone(), fresh };
+            let ask = Fail { failure: failure.clone(), fresh, unreadable };
             self.ask_event(ask).await.map_err(NotKept::Store)
         };
-        if self.has_events() && fail(None).await? {
+        if self.has_events() && unreadable.is_none() && fail(None).await? {
             return Ok(());
         }
         let fresh = self.prepare(content().await).await?;
+        let fresh = self.lay_fresh(failure.id, fresh).await.map_err(NotKept::Store)?;
         fail(Some(fresh)).await?;
         Ok(())
     }
@@ -64,6 +69,7 @@ impl Store {
             return Err(NotKept::Store(fault));
         }
         let fresh = self.prepare(content).await?;
+        let fresh = self.lay_fresh(passed.id, fresh).await.map_err(NotKept::Store)?;
         self.ask_event(Pass { passed, fresh }).await.map_err(NotKept::Store)
     }
 
@@ -108,6 +114,8 @@ fn write_file(room: &Room, content: &Content, reserved: Reserved) -> Result<Fres
 struct Fail {
     failure: Failure,
     fresh: Option<Fresh>,
+    /// Where its content lies, if it was found not to be what was written: what is brought along takes its place.
+    unreadable: Option<Place>,
 }
 
 impl Ask for Fail {
@@ -116,14 +124,20 @@ impl Ask for Fail {
 
     fn decide(&self, desk: &mut HealthyDesk<'_>) -> Result<Result<bool, Fault>, EngineError> {
         let id = self.failure.id;
-        let again = |event: &mut Event| *event = event.again(&self.failure);
+        let fresh = self.fresh.as_ref().map(|fresh| desk.place(id, fresh));
+        let again = |kept: &mut Kept| {
+            kept.event = kept.event.again(&self.failure);
+            if let Some(place) = fresh.filter(|_| self.unreadable == Some(kept.place)) {
+                kept.place = place;
+            }
+        };
         if let Some(changed) = desk.change(id, again)? {
             return Ok(changed.map(|()| true));
         }
-        let Some(fresh) = &self.fresh else {
+        let Some(place) = fresh else {
             return Ok(Ok(false));
         };
-        Ok(desk.make(fresh, id, |sequence| self.failure.first(sequence))?.map(|()| true))
+        Ok(desk.make(place, |sequence| self.failure.first(sequence))?.map(|()| true))
     }
 
     fn fresh(&self) -> Option<&Fresh> {
@@ -143,9 +157,12 @@ impl Ask for Pass {
 
     fn decide(&self, desk: &mut HealthyDesk<'_>) -> Result<Result<(), Fault>, EngineError> {
         let id = self.passed.id;
-        match desk.change(id, |event| event.pass(&self.passed))? {
+        match desk.change(id, |kept| kept.event.pass(&self.passed))? {
             Some(changed) => Ok(changed),
-            None => desk.make(&self.fresh, id, |sequence| self.passed.first(sequence)),
+            None => {
+                let place = desk.place(id, &self.fresh);
+                desk.make(place, |sequence| self.passed.first(sequence))
+            }
         }
     }
 
@@ -159,27 +176,21 @@ impl HealthyDesk<'_> {
     fn change(
         &mut self,
         id: EventId,
-        change: impl FnOnce(&mut Event),
+        change: impl FnOnce(&mut Kept),
     ) -> Result<Option<Result<(), Fault>>, EngineError> {
         let mut kept = match self.find(id)? {
             Found::Kept(kept) => kept,
             Found::Nothing | Found::Damaged => return Ok(None),
         };
         let before = Counted::of(&kept);
-        change(&mut kept.event);
+        change(&mut kept);
         Ok(Some(self.write(Some(before), kept)?.map(drop)))
     }
 
-    /// Makes an entry of a content that was brought along.
-    fn make(
-        &mut self,
-        fresh: &Fresh,
-        id: EventId,
-        event: impl FnOnce(u64) -> Event,
-    ) -> Result<Result<(), Fault>, EngineError> {
+    /// Makes an entry, of a content that lies here.
+    fn make(&mut self, place: Place, event: impl FnOnce(u64) -> Event) -> Result<Result<(), Fault>, EngineError> {
         self.number();
         let event = event(self.healthy.shared.numbers.last());
-        let place = self.place(id, fresh);
         Ok(self.write(None, Kept { event, place, remembered_until: None, record_bytes: 0 })?.map(drop))
     }
 }

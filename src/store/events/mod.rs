@@ -7,6 +7,7 @@
 //! kept by [`keep`].
 //!
 //! All that is written goes through the commit thread ([`work`]), in an order of which every beginning makes sense ([`desk`]).
+//! What an entry names is safe before it is, but for a new queued event, which its number undoes ([`lay`]).
 //! What a crash leaves of an event that was never acknowledged goes at the next start ([`undo`]).
 
 mod accept;
@@ -18,6 +19,7 @@ mod content;
 pub(super) mod desk;
 mod finish;
 pub(super) mod keep;
+mod lay;
 pub(super) mod pin;
 pub(super) mod redrive;
 mod requeue;
@@ -50,7 +52,7 @@ use super::job::Job;
 use super::list::STEP_RECORDS;
 use crate::chain::Chain;
 use crate::claim::{Namespace, Timestamp};
-use crate::event::{Cause, Event, EventId, StateName};
+use crate::event::{Cause, Event, EventId, State, StateName};
 use work::{Ask, Asked};
 
 /// Which events are wanted.
@@ -64,7 +66,7 @@ pub struct EventSelection {
     pub cause: Option<Cause>,
     /// Those of these namespaces only.
     pub namespaces: Option<Vec<Namespace>>,
-    /// Those that arrived before this moment only.
+    /// Those before this moment only: dead letters by when they were given up on, others by when they arrived.
     pub before: Option<Timestamp>,
     /// Those after this one.
     pub after: Option<EventId>,
@@ -86,8 +88,16 @@ impl EventSelection {
         self.route.as_ref().is_none_or(|route| *route == event.route)
             && self.state.is_none_or(|state| state == event.state.name())
             && self.cause.is_none_or(|cause| event.delivery.cause == Some(cause))
-            && self.before.is_none_or(|before| event.received_at < before)
+            && self.before.is_none_or(|before| moment(event) < before)
             && self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(&event.namespace))
+    }
+}
+
+/// What `before` speaks of, in lists and redrives alike.
+fn moment(event: &Event) -> Timestamp {
+    match event.state {
+        State::Dead { since } => since,
+        State::Queued(_) | State::Delivering(_) | State::Delivered { .. } | State::Passed { .. } => event.received_at,
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Filter {
     pub route: Option<Box<str>>,
     /// Those of this cause only.
     pub cause: Option<Cause>,
-    /// Those that arrived before this moment only.
+    /// Those that were given up on before this moment only.
     pub before: Option<Timestamp>,
     /// Those of these namespaces only.
     pub namespaces: Option<Vec<Namespace>>,

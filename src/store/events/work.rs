@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::super::content_log::Laid;
 use super::super::engine::EngineError;
 use super::super::fault::Fault;
 use super::super::healthy::HealthyDesk;
@@ -30,6 +31,11 @@ pub(in crate::store) trait Ask: fmt::Debug + Send + 'static {
         None
     }
 
+    /// Whether it is of no use, and may do harm, once its caller has given up: that has gone on without it.
+    fn needs_its_caller(&self) -> bool {
+        false
+    }
+
     /// How many entries have to be looked at for it.
     fn weight(&self) -> usize {
         1
@@ -48,6 +54,8 @@ pub(in crate::store) struct Fresh {
 pub(in crate::store) enum FreshContent {
     /// For the content log, encoded.
     Small(Vec<u8>),
+    /// In the content log, synced.
+    Laid(Laid),
     /// In a file that is synced.
     File(ContentFile),
 }
@@ -55,7 +63,7 @@ pub(in crate::store) enum FreshContent {
 impl Fresh {
     pub(in crate::store) fn file(&self) -> Option<&ContentFile> {
         match &self.content {
-            FreshContent::Small(_) => None,
+            FreshContent::Small(_) | FreshContent::Laid(_) => None,
             FreshContent::File(file) => Some(file),
         }
     }
@@ -94,6 +102,9 @@ impl<A: Ask> Asked<A> {
 impl<A: Ask> Work for Asked<A> {
     fn decide(&mut self, desk: &mut HealthyDesk<'_>) -> Result<(), EngineError> {
         desk.is_written = false;
+        if self.ask.needs_its_caller() && self.to.is_closed() {
+            return Ok(());
+        }
         self.reply = Some(self.ask.decide(desk)?);
         self.noted = std::mem::take(&mut desk.noted);
         self.is_written = desk.is_written;

@@ -1,5 +1,7 @@
 //! The event log against plain maps, against crashes and against damage.
 
+mod contents;
+mod hanging;
 mod letters;
 mod model;
 mod queue;

@@ -110,7 +110,7 @@ async fn an_event_of_a_group_that_failed_is_gone_when_the_store_is_back() {
         home.check().await;
         home.check_places();
         home.queued("e").await;
-        assert_eq!(home.store.content(safe).await.unwrap(), Some(content(b"safe")));
+        assert_eq!(home.store.event_content(safe).await.unwrap().map(|(_, content)| content), Some(content(b"safe")));
     }
 }
 
@@ -131,4 +131,27 @@ async fn no_content_goes_at_the_start_while_an_entry_cannot_be_read() {
     let home = home.reopen().await;
     let count = |name: &str| std::fs::read_dir(home.store.dir().join(name)).unwrap().count();
     assert_eq!((count("events"), count("contents")), (0, 0));
+}
+
+/// One flipped bit, and an event that had been acknowledged was gone without a word: its place in the schedule was dropped,
+/// and its sender's repeats were swallowed as duplicates for ever.
+#[tokio::test]
+async fn an_entry_that_cannot_be_read_keeps_its_place_until_its_event_comes_again() {
+    let home = Home::new();
+    let (damaged, next) = (home.queued("e").await, home.queued("next").await);
+    let due = home.event(damaged).await.state.due().unwrap();
+    home.store.shared.borrow(|engine| engine.spoil_event(damaged)).unwrap();
+    let home = home.reopen().await;
+    assert_eq!(home.gauge("onced_unreadable_events"), 1);
+    assert_eq!(home.due(DueLane::Fresh).await, [damaged, next]);
+    assert_eq!(home.store.begin(home.begin_ask(damaged, How::Scheduled(due))).await, Err(Fault::Damaged));
+    assert_eq!(home.due(DueLane::Fresh).await, [damaged, next]);
+    home.hand_over(next, Next::Delivered).await;
+    let again = home.queued("e").await;
+    assert_eq!(home.store.event_content(again).await.unwrap().map(|(_, content)| content), Some(content(b"e")));
+    assert_eq!(home.accept("e", b"").await.unwrap(), Accepted::Duplicate { requeued: false });
+    assert_eq!(home.begin(damaged, How::Scheduled(due)).await, Begun::Gone);
+    home.hand_over(again, Next::Delivered).await;
+    home.check().await;
+    home.check_places();
 }

@@ -295,7 +295,7 @@ async fn without_room_a_repeat_is_acknowledged_and_a_dead_event_queued_again() {
     let mut app = App::start().await;
     let lines = "[route.delivery]\nmax_attempts = 1";
     // One event has room, and two have not.
-    for (bytes, most) in [(1_200, "3KiB"), (100_000, "150KiB")] {
+    for (bytes, most) in [(10_000, "17KiB"), (100_000, "150KiB")] {
         let time = onced::clock::ManualTime::new(crate::queue::START_MS);
         let config = format!("max_event_bytes = \"{most}\"\n{}", queue("github", &app, lines));
         let front = Front::on_clock(&config, &time).await;

@@ -22,6 +22,11 @@ impl InFlight {
         self.lock().insert(id).then(|| Flight { of: self.clone(), id })
     }
 
+    /// Whether somebody is at an event.
+    pub(super) fn has(&self, id: EventId) -> bool {
+        self.lock().contains(&id)
+    }
+
     /// Adds all of them to a set.
     pub(super) fn add_to(&self, ids: &mut HashSet<EventId>) {
         ids.extend(self.lock().iter());

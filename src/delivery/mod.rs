@@ -40,6 +40,7 @@ pub use replay::Replayed;
 pub use settings::{HistorySettings, LaneSettings, Rate, RateError};
 
 use crate::app::Apps;
+use crate::event::EventId;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use lane::{Lane, LaneDoor};
@@ -124,6 +125,12 @@ impl Delivery {
                 },
             }
         }
+    }
+
+    /// Whether somebody is at an event: its hand-over has not ended, though what became of it may be read already.
+    #[must_use]
+    pub fn is_at(&self, id: EventId) -> bool {
+        self.works.in_flight.has(id)
     }
 
     /// Begins nothing more; what is under way goes on.

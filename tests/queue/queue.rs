@@ -86,7 +86,12 @@ pub(crate) async fn until_waits(front: &Front, attempts: u32) -> u64 {
 
 /// Waits until the one event is in this state.
 pub(crate) async fn until_state(front: &Front, state: StateName) -> Entry {
-    until_entry(front, state.as_str(), |entry| entry.state.name() == state).await
+    let entry = until_entry(front, state.as_str(), |entry| entry.state.name() == state).await;
+    if state != StateName::Delivering {
+        // What became of a hand-over can be read a moment before it has ended for those who would begin the next one.
+        crate::harness::until("the end of the hand-over", || !front.daemon.delivery().is_at(entry.id)).await;
+    }
+    entry
 }
 
 /// What an app is told of an event.

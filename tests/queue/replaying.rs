@@ -17,11 +17,18 @@ fn forwarded(attempt: u32, status: u16) -> Replayed {
     Replayed::Forwarded { attempt, outcome, status: Some(status) }
 }
 
-/// Replays an event, and lets the app do this.
+/// Replays an event, and lets the app do this. What became of the attempt before can be read a moment before it has ended for
+/// those who would hand the event over.
 async fn replay(front: &Front, app: &mut App, entry: &Entry, force: bool, status: u16) -> Replayed {
-    let (replayed, _seen) =
-        tokio::join!(front.daemon.delivery().replay(entry.id, force), app.answers(Reply::status(status)));
-    replayed.unwrap()
+    let replaying = async {
+        loop {
+            match front.daemon.delivery().replay(entry.id, force).await.unwrap() {
+                Replayed::InProgress => tokio::task::yield_now().await,
+                replayed => return replayed,
+            }
+        }
+    };
+    tokio::join!(replaying, app.answers(Reply::status(status))).0
 }
 
 /// B84: to hand an item over again was ignored without a word, because a job of the same id was still there.

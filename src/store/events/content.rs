@@ -46,7 +46,15 @@ impl Store {
         id: EventId,
         room: impl AsyncFnOnce(u64) -> R,
     ) -> Result<Option<(R, Content)>, Fault> {
-        let Some(kept) = self.look_up(id).await? else {
+        // Its place in the schedule is written before its entry: whoever comes from there may be early for that too.
+        let seen = match self.look_up(id).await? {
+            Some(kept) => Some(kept),
+            None => {
+                self.barrier().await?;
+                self.look_up(id).await?
+            }
+        };
+        let Some(kept) = seen else {
             return Ok(None);
         };
         let room = room(kept.event.body_bytes).await;
